@@ -1,0 +1,140 @@
+package model
+
+import "strings"
+
+// Protocol is what a service port speaks, as far as translation is concerned.
+// The values and the detection rules are Istio's (https://istio.io/latest/docs/ops/configuration/traffic-management/protocol-selection/).
+type Protocol string
+
+// The protocols that translation tells apart. Auto is "not declared": the proxy sniffs.
+const (
+	ProtocolAuto    Protocol = "auto"
+	ProtocolHTTP    Protocol = "HTTP"
+	ProtocolHTTP2   Protocol = "HTTP2"
+	ProtocolGRPC    Protocol = "GRPC"
+	ProtocolGRPCWeb Protocol = "GRPC-Web"
+	ProtocolHTTPS   Protocol = "HTTPS"
+	ProtocolTLS     Protocol = "TLS"
+	ProtocolTCP     Protocol = "TCP"
+	ProtocolMongo   Protocol = "Mongo"
+	ProtocolMySQL   Protocol = "MySQL"
+	ProtocolRedis   Protocol = "Redis"
+	ProtocolUDP     Protocol = "UDP"
+)
+
+// IsHTTP reports whether requests can be routed one by one.
+func (p Protocol) IsHTTP() bool {
+	switch p {
+	case ProtocolHTTP, ProtocolHTTP2, ProtocolGRPC, ProtocolGRPCWeb:
+		return true
+	}
+	return false
+}
+
+// IsHTTP2 reports whether upstreams of this protocol are spoken to in HTTP/2.
+func (p Protocol) IsHTTP2() bool {
+	switch p {
+	case ProtocolHTTP2, ProtocolGRPC, ProtocolGRPCWeb:
+		return true
+	}
+	return false
+}
+
+// Port is one port of a service.
+type Port struct {
+	Name     string
+	Number   uint32
+	Protocol Protocol
+	// TargetPort is the number or the container port's name that traffic goes to; empty means Number.
+	TargetPort string
+}
+
+// Resolution says how a service's addresses are found.
+type Resolution uint8
+
+const (
+	// ResolutionEDS: endpoints are sent to the proxy.
+	ResolutionEDS Resolution = iota
+	// ResolutionPassthrough: the proxy uses the address the client dialled (headless services).
+	ResolutionPassthrough
+	// ResolutionDNS: the proxy resolves a name (ExternalName services).
+	ResolutionDNS
+)
+
+// Service is a name in the mesh with ports. It says nothing of endpoints, so that endpoints can change without it.
+type Service struct {
+	NamespacedName
+	// Hostname is the fully qualified name, for example "reviews.default.svc.cluster.local".
+	Hostname string
+	// Addresses are the virtual addresses, the primary one first; none for a headless service.
+	Addresses  []string
+	Ports      []Port
+	Selector   map[string]string
+	Resolution Resolution
+	// ExternalName is the DNS name that stands behind an ExternalName service.
+	ExternalName string
+	// PublishNotReady keeps endpoints that are not ready (publishNotReadyAddresses).
+	PublishNotReady bool
+	// Created orders services that claim the same thing: seconds since 1970, 0 if unknown; ties break by name.
+	Created int64
+}
+
+// Headless reports whether the service has no virtual address.
+func (s *Service) Headless() bool { return len(s.Addresses) == 0 && s.Resolution != ResolutionDNS }
+
+// Port gives the port with that number.
+func (s *Service) Port(number uint32) (Port, bool) {
+	for _, p := range s.Ports {
+		if p.Number == number {
+			return p, true
+		}
+	}
+	return Port{}, false
+}
+
+// Locality is a place: region, zone and subzone. It is comparable.
+type Locality struct{ Region, Zone, SubZone string }
+
+// ParseLocality reads "region/zone/subzone"; what is missing is empty.
+func ParseLocality(s string) Locality {
+	parts := append(strings.SplitN(s, "/", 3), "", "", "")
+	return Locality{parts[0], parts[1], parts[2]}
+}
+
+// String gives "region/zone/subzone" without trailing empty parts.
+func (l Locality) String() string {
+	return strings.TrimRight(l.Region+"/"+l.Zone+"/"+l.SubZone, "/")
+}
+
+// Health of an endpoint.
+type Health uint8
+
+// The states that Kubernetes' ready, serving and terminating conditions come to.
+const (
+	Healthy Health = iota
+	Unhealthy
+	Draining
+)
+
+// Endpoint is one address behind one port of a service.
+type Endpoint struct {
+	// Addresses are the addresses of one backend, the primary one first (two for dual stack).
+	Addresses []string
+	Port      uint32
+	Health    Health
+	Locality  Locality
+	Weight    uint32
+
+	// What the workload behind the address is; empty for an address without a pod.
+	Pod            string
+	Namespace      string
+	Workload       string
+	ServiceAccount string
+	Labels         map[string]string
+	Node           string
+
+	ClusterID string
+	Network   string
+	// MutualTLS reports that the workload's sidecar accepts Istio mutual TLS (label security.istio.io/tlsMode: istio).
+	MutualTLS bool
+}

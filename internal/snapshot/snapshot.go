@@ -1,0 +1,84 @@
+// Package snapshot compiles the stores into one immutable, indexed view of the mesh.
+//
+// A snapshot shares everything that did not change with its predecessor, down to the pointer: a record whose pointer
+// is the same has the same content, which is what makes pointers good keys for resources made from them.
+package snapshot
+
+import (
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+
+	"github.com/meshd/meshd/internal/model"
+)
+
+// Snapshot is the mesh at one moment. It is safe for concurrent use, and never changes.
+type Snapshot struct {
+	version uint64
+	mesh    *Mesh
+}
+
+// Mesh is what the mesh config says. A new one is made when, and only when, the config changed.
+type Mesh struct {
+	Config *meshv1alpha1.MeshConfig
+	// DNSDomain is the cluster's domain, "cluster.local" unless configured.
+	DNSDomain string
+}
+
+// Service is a service as translation reads it: its definition and, apart from it, the identities behind it.
+// Its pointer changes only when something in it does; a new endpoint with a known identity does not count.
+type Service struct {
+	*model.Service
+	// Identities are the SPIFFE identities of the workloads behind the service, sorted, without duplicates.
+	Identities []string
+}
+
+// Endpoints are the addresses behind one port of a service. Its pointer changes when one of them does.
+type Endpoints struct {
+	Service *model.Service
+	Port    model.Port
+	// All are sorted by address and port.
+	All []*model.Endpoint
+}
+
+// PortServices are the services that have a port of one number, sorted by hostname.
+// Its pointer changes when one of the services does, or when the list does.
+type PortServices struct {
+	Number   uint32
+	Services []*Service
+}
+
+// Inbound is what a workload is asked to accept: the service ports that lead to it. Equal contents are one pointer,
+// so workloads behind the same services share it. An empty Inbound is shared by all workloads behind none.
+type Inbound struct{ Targets []InboundTarget }
+
+// InboundTarget is one service port that leads to a port of the workload.
+type InboundTarget struct {
+	Service *model.Service
+	Port    model.Port
+	// TargetPort is the workload's own port, resolved from a number or a container port's name.
+	TargetPort uint32
+}
+
+// Version counts compilations in this process; it says nothing about content.
+func (s *Snapshot) Version() uint64 { return s.version }
+
+// Mesh gives the mesh config of this moment.
+func (s *Snapshot) Mesh() *Mesh { return s.mesh }
+
+// Services lists all services, sorted by hostname.
+func (s *Snapshot) Services() []*Service { panic("to be written") }
+
+// Service finds a service by hostname, or gives nil.
+func (s *Snapshot) Service(hostname string) *Service { panic("to be written") }
+
+// Ports lists the services by port number, sorted by number.
+func (s *Snapshot) Ports() []*PortServices { panic("to be written") }
+
+// Port finds the services that have a port of this number, or gives nil.
+func (s *Snapshot) Port(number uint32) *PortServices { panic("to be written") }
+
+// Endpoints finds the endpoints of a service port. It is nil if there is no such port, and empty, not nil, if there
+// is nobody behind it.
+func (s *Snapshot) Endpoints(hostname string, port uint32) *Endpoints { panic("to be written") }
+
+// Inbound finds what leads to a proxy's workload. It is never nil.
+func (s *Snapshot) Inbound(p *model.Proxy) *Inbound { panic("to be written") }
