@@ -75,6 +75,9 @@ type Service struct {
 	ExternalName string
 	// PublishNotReady keeps endpoints that are not ready (publishNotReadyAddresses).
 	PublishNotReady bool
+	// KeepDraining keeps endpoints that are shutting down but still serve, as Draining: the service has sticky sessions
+	// (label istio.io/persistent-session or istio.io/persistent-session-header).
+	KeepDraining bool
 	// Created orders services that claim the same thing: seconds since 1970, 0 if unknown; ties break by name.
 	Created int64
 }
