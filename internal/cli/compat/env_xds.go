@@ -1,0 +1,37 @@
+package compat
+
+const (
+	oneCopy = "There is no cache to tune: a resource is made and serialised once for the whole mesh, and kept while a proxy has it."
+	noLimit = "Not yet in this version: streams are served as they come; remove it."
+)
+
+// xdsEnv are the variables about streams, pushes and what is kept between them.
+func xdsEnv() []Setting {
+	return env(
+		Setting{Name: "PILOT_DEBOUNCE_AFTER", Verdict: Honoured, As: "--debounce-after", Note: "The same, for everything but endpoints."},
+		Setting{Name: "PILOT_DEBOUNCE_MAX", Verdict: Honoured, As: "--debounce-max", Note: "The same, for everything but endpoints."},
+		Setting{Name: "PILOT_ENABLE_EDS_DEBOUNCE", Verdict: Refused,
+			Note: "Endpoints always have a window of their own, 10 ms of quiet and 100 ms at the most, and never wait for other changes; remove it."},
+
+		Setting{Name: "PILOT_PUSH_THROTTLE", Verdict: Refused, Accepts: as("0"),
+			Note: "A push hands out bytes that exist already, so nothing has to be held back; remove it."},
+		Setting{Name: "PILOT_MAX_REQUESTS_PER_SECOND", Verdict: Refused, Accepts: as("0"), Note: noLimit},
+		Setting{Name: "ISTIO_GPRC_MAXSTREAMS", Verdict: Refused, Note: noLimit},
+		Setting{Name: "ISTIO_GPRC_MAXRECVMSGSIZE", Verdict: Refused, Note: "gRPC's default applies, 4 MiB a message; remove it."},
+		Setting{Name: "GRPC_KEEPALIVE_INTERVAL", Verdict: Refused, Note: "Not yet in this version: gRPC's own keepalive defaults apply; remove it."},
+		Setting{Name: "GRPC_KEEPALIVE_TIMEOUT", Verdict: Refused, Note: "Not yet in this version: gRPC's own keepalive defaults apply; remove it."},
+		Setting{Name: "ISTIO_DELTA_XDS", Verdict: Refused, Accepts: as("false"),
+			Note: "Not yet in this version: proxies must ask for the state of the world (`ISTIO_DELTA_XDS=false` at the agent)."},
+
+		Setting{Name: "PILOT_ENABLE_XDS_CACHE", Verdict: Refused, Accepts: as("true"), Note: oneCopy},
+		Setting{Name: "PILOT_ENABLE_CDS_CACHE", Verdict: Refused, Accepts: as("true"), Note: oneCopy},
+		Setting{Name: "PILOT_ENABLE_RDS_CACHE", Verdict: Refused, Accepts: as("true"), Note: oneCopy},
+		Setting{Name: "PILOT_XDS_CACHE_SIZE", Verdict: Refused, Note: oneCopy},
+		Setting{Name: "PILOT_XDS_CACHE_INDEX_CLEAR_INTERVAL", Verdict: Refused, Note: oneCopy},
+		Setting{Name: "PILOT_XDS_CACHE_STATS", Verdict: Refused, Accepts: as("false"), Note: oneCopy},
+		Setting{Name: "ENABLE_VTPROTOBUF", Verdict: Refused,
+			Note: "How meshd serialises is not a setting; remove it."},
+		Setting{Name: "PILOT_CONVERT_SIDECAR_SCOPE_CONCURRENCY", Verdict: Refused, Note: "Scopes are computed when a class of proxies needs them; remove it."},
+		Setting{Name: "ENABLE_LAZY_SIDECAR_EVALUATION", Verdict: Refused, Accepts: as("true"), Note: "Only what a connected proxy needs is computed."},
+	)
+}
