@@ -1,0 +1,275 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// ErrBudget is the cause with which the context of a step ends when its budget is used up.
+var ErrBudget = errors.New("over budget")
+
+// StepError says which step did not start or stop, what it waited for, and its budget.
+type StepError struct {
+	Step, Component string
+	Phase           Phase
+	// WaitedFor is what the step last reported, or declared, to wait for; empty if nothing outside.
+	WaitedFor string
+	Budget    time.Duration
+	// Abandoned reports that the step did not return within the grace after its context had ended.
+	Abandoned bool
+	Err       error
+}
+
+// Error gives all of it in one line.
+func (e *StepError) Error() string {
+	s := fmt.Sprintf("step %s (component %s, phase %s, budget %s)", e.Step, e.Component, e.Phase, e.Budget)
+	if e.WaitedFor != "" {
+		s += " waiting for " + e.WaitedFor
+	}
+	if e.Abandoned {
+		s += ", abandoned because it ignores the end of its context"
+	}
+	return s + ": " + e.Err.Error()
+}
+
+// Unwrap gives the reason.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// running is a step in one run of the application.
+type running struct {
+	info  *StepInfo
+	step  Step
+	slots []setting
+	r     *Runner
+
+	reports chan struct{} // a report has come in
+
+	mu      sync.Mutex
+	waits   string
+	cancel  context.CancelCauseFunc // ends Run
+	runDone chan struct{}           // closed when Run has returned for good
+	left    bool                    // abandoned: it must not be stopped
+	stopped sync.Once
+}
+
+func (s *running) report(waitsFor string) {
+	s.mu.Lock()
+	news := s.waits != waitsFor
+	s.waits = waitsFor
+	s.mu.Unlock()
+	s.r.trace.step(s.info.Name, func(span *Span, _ time.Duration) { span.Waits = waitsFor })
+	if news {
+		s.r.log.Info("step waits", s.fields(zap.String("for", waitsFor))...)
+	}
+	select {
+	case s.reports <- struct{}{}:
+	default:
+	}
+}
+
+func (s *running) fields(more ...zap.Field) []zap.Field {
+	return append([]zap.Field{zap.String("component", s.info.Component), zap.String("step", s.info.Name), zap.Stringer("phase", s.info.Phase)}, more...)
+}
+
+func (s *running) error(err error) *StepError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waits := s.waits
+	if waits == "" {
+		waits = s.info.Waits
+	}
+	return &StepError{Step: s.info.Name, Component: s.info.Component, Phase: s.info.Phase, WaitedFor: waits, Budget: s.info.Budget, Abandoned: s.left, Err: err}
+}
+
+// start runs Start within the step's budget, and then leaves Run running.
+func (s *running) start(ctx context.Context) error {
+	began := s.r.now()
+	s.r.trace.step(s.info.Name, func(span *Span, now time.Duration) { span.State, span.Started = Starting, now })
+	err := s.within(ctx)
+	if err == nil {
+		for i, slot := range s.slots {
+			if !slot.isSet() {
+				err = fmt.Errorf("it ended without setting %s (tag sets)", typeName(s.info.Sets[i]))
+			}
+		}
+	}
+	took := s.r.now().Sub(began)
+	if err != nil {
+		stepErr := s.error(err)
+		s.r.trace.step(s.info.Name, func(span *Span, now time.Duration) {
+			span.State, span.Ended, span.Error = Failed, now, err.Error()
+			if stepErr.Abandoned {
+				span.State = Abandoned
+			}
+		})
+		s.r.log.Error("step failed", s.fields(zap.Duration("took", took), zap.String("waited_for", stepErr.WaitedFor), zap.Duration("budget", s.info.Budget), zap.Error(err))...)
+		return stepErr
+	}
+	s.r.trace.step(s.info.Name, func(span *Span, now time.Duration) { span.State, span.Ended, span.Waits = Started, now, "" })
+	s.r.log.Info("step started", s.fields(zap.Duration("took", took))...)
+	if took > slowStep {
+		s.r.log.Warn("slow step", s.fields(zap.Duration("took", took), zap.String("waited_for", s.error(nil).WaitedFor))...)
+	}
+	s.supervise()
+	return nil
+}
+
+// within calls Start under the budget. In a step that waits for something outside, each report renews it.
+func (s *running) within(ctx context.Context) error {
+	if s.step.Start == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, contextKey{}, s))
+	defer cancel(nil)
+	done := make(chan error, 1)
+	go func() { done <- guard(func() error { return s.step.Start(ctx) }) }()
+	budget := time.NewTimer(s.info.Budget)
+	defer budget.Stop()
+	for {
+		select {
+		case err := <-done:
+			if err != nil && ctx.Err() != nil {
+				err = errors.Join(context.Cause(ctx), err)
+			}
+			return err
+		case <-s.reports:
+			if s.info.Waits != "" {
+				budget.Reset(s.info.Budget)
+			}
+			continue
+		case <-budget.C:
+			what := "started"
+			if s.info.Waits != "" {
+				what = "reported"
+			}
+			cancel(fmt.Errorf("%w: not %s within %s", ErrBudget, what, s.info.Budget))
+		case <-ctx.Done():
+		}
+		grace := time.NewTimer(s.r.grace)
+		defer grace.Stop()
+		select {
+		case <-done:
+		case <-grace.C:
+			s.mu.Lock()
+			s.left = true
+			s.mu.Unlock()
+		}
+		return context.Cause(ctx)
+	}
+}
+
+// supervise runs Run in a goroutine of its own until the step is stopped.
+func (s *running) supervise() {
+	if s.step.Run == nil {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), contextKey{}, s))
+	done := make(chan struct{})
+	s.mu.Lock()
+	s.cancel, s.runDone = cancel, done
+	s.mu.Unlock()
+	go func() {
+		defer close(done)
+		for backoff := 100 * time.Millisecond; ; backoff = min(2*backoff, 10*time.Second) {
+			began := s.r.now()
+			err := guard(func() error { return s.step.Run(ctx) })
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil {
+				err = errors.New("it returned before it was asked to")
+			}
+			err = fmt.Errorf("run of step %s (component %s) ended: %w", s.info.Name, s.info.Component, err)
+			s.r.log.Error("run ended", s.fields(zap.Stringer("effect", s.step.OnExit), zap.Error(err))...)
+			switch s.step.OnExit {
+			case StopProcess:
+				s.r.fail(err)
+				return
+			case Degrade:
+				s.r.trace.step(s.info.Name, func(span *Span, _ time.Duration) { span.State, span.Error = Degraded, err.Error() })
+				return
+			}
+			if s.r.now().Sub(began) > 10*time.Second { // it had been well for a while
+				backoff = 100 * time.Millisecond
+			}
+			select {
+			case <-time.After(backoff):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+}
+
+// stop ends Run, waits for it, and then calls Stop: once, under a context of its own.
+func (s *running) stop() (err error) {
+	s.stopped.Do(func() { err = s.stopOnce() })
+	return err
+}
+
+func (s *running) stopOnce() error {
+	s.mu.Lock()
+	left, cancel, runDone := s.left, s.cancel, s.runDone
+	s.mu.Unlock()
+	if left {
+		s.r.log.Warn("step not stopped: it was abandoned while starting", s.fields()...)
+		return nil
+	}
+	began := s.r.now()
+	s.r.trace.step(s.info.Name, func(span *Span, _ time.Duration) { span.State = Stopping })
+	ctx, end := context.WithTimeoutCause(context.WithValue(context.Background(), contextKey{}, s), s.info.StopBudget,
+		fmt.Errorf("%w: not stopped within %s", ErrBudget, s.info.StopBudget))
+	defer end()
+	err := s.endRun(ctx, cancel, runDone)
+	if err == nil && s.step.Stop != nil {
+		done := make(chan error, 1)
+		go func() { done <- guard(func() error { return s.step.Stop(ctx) }) }()
+		select {
+		case err = <-done:
+		case <-ctx.Done():
+			select { // a stop that heeds its context gets the grace to say so
+			case err = <-done:
+			case <-time.After(s.r.grace):
+				err = context.Cause(ctx)
+			}
+		}
+	}
+	took := s.r.now().Sub(began)
+	if err != nil {
+		s.r.trace.step(s.info.Name, func(span *Span, _ time.Duration) { span.State, span.Error = Abandoned, err.Error() })
+		s.r.log.Error("step not stopped", s.fields(zap.Duration("took", took), zap.Error(err))...)
+		return &StepError{Step: s.info.Name, Component: s.info.Component, Phase: s.info.Phase, Budget: s.info.StopBudget, Err: err}
+	}
+	s.r.trace.step(s.info.Name, func(span *Span, _ time.Duration) { span.State = Stopped })
+	s.r.log.Info("step stopped", s.fields(zap.Duration("took", took))...)
+	return nil
+}
+
+func (s *running) endRun(ctx context.Context, cancel context.CancelCauseFunc, done chan struct{}) error {
+	if cancel == nil {
+		return nil
+	}
+	cancel(errors.New("the step is being stopped"))
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("its run ignores the end of its context: %w", context.Cause(ctx))
+	}
+}
+
+// guard turns a panic into an error, so that no component takes another's work down.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}

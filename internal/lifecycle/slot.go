@@ -1,0 +1,139 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"go.uber.org/fx"
+)
+
+// ErrNotLoaded is what reading a value before it is set comes to.
+var ErrNotLoaded = errors.New("not loaded yet")
+
+// Slot is the place for a value that a step produces. Only the owning component takes it; everyone else takes one of
+// the three readers that Publish makes.
+type Slot[T any] struct {
+	mu     sync.Mutex
+	set    chan struct{} // closed once value is there
+	value  T
+	has    bool
+	setter string
+	phase  Phase
+}
+
+// NewSlot makes an empty slot.
+func NewSlot[T any]() *Slot[T] { return &Slot[T]{set: make(chan struct{})} }
+
+// Set puts the value in, once. It is an error outside the step whose tag says that it sets this slot, and a second
+// time.
+func (s *Slot[T]) Set(ctx context.Context, v T) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := reader(ctx)
+	if s.setter == "" || name != s.setter {
+		return fmt.Errorf("%s sets %s, which only step %q may (tag sets)", name, typeName(reflect.TypeFor[T]()), s.setter)
+	}
+	if s.has {
+		return fmt.Errorf("%s sets %s a second time", name, typeName(reflect.TypeFor[T]()))
+	}
+	s.value, s.has = v, true
+	close(s.set)
+	return nil
+}
+
+// Publish makes the three readers, for the constructor that owns the slot to return.
+func (s *Slot[T]) Publish() Published[T] {
+	return Published[T]{Loaded: Loaded[T]{s}, Peek: Peek[T]{s}, Gate: Gate[T]{s}}
+}
+
+func (s *Slot[T]) get() (T, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.value, s.has
+}
+
+func (s *Slot[T]) bind(setter string, phase Phase) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setter, s.phase = setter, phase
+}
+
+func (s *Slot[T]) notLoaded(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owner := "a step that is not bound yet"
+	if s.setter != "" {
+		owner = fmt.Sprintf("step %s in phase %s", s.setter, s.phase)
+	}
+	return fmt.Errorf("%s reads %s: %w: %s sets it", reader(ctx), typeName(reflect.TypeFor[T]()), ErrNotLoaded, owner)
+}
+
+// Published is what a constructor returns for a slot: a nested fx.Out of the three readers.
+type Published[T any] struct {
+	fx.Out
+	Loaded Loaded[T]
+	Peek   Peek[T]
+	Gate   Gate[T]
+}
+
+// Loaded reads a value in steps that come after the one that sets it. Taking it orders: a constructor that does has
+// its steps after the step that sets the value, or the plan is refused.
+type Loaded[T any] struct{ slot *Slot[T] }
+
+// Get gives the value. Before it is set the error wraps ErrNotLoaded and names reader, owner and phase.
+func (l Loaded[T]) Get(ctx context.Context) (T, error) {
+	if v, ok := l.slot.get(); ok {
+		return v, nil
+	}
+	var zero T
+	return zero, l.slot.notLoaded(ctx)
+}
+
+// Peek looks whether a value is there, without ordering anything: for probes and debug pages, which say "not yet".
+type Peek[T any] struct{ slot *Slot[T] }
+
+// TryGet gives the value, or false while it is not there.
+func (p Peek[T]) TryGet() (T, bool) { return p.slot.get() }
+
+// Gate waits for a value in a Run, without ordering anything.
+type Gate[T any] struct{ slot *Slot[T] }
+
+// Wait returns the value as soon as it is there, or the context's cause if that ends first.
+func (g Gate[T]) Wait(ctx context.Context) (T, error) {
+	select {
+	case <-g.slot.set:
+		v, _ := g.slot.get()
+		return v, nil
+	case <-ctx.Done():
+		var zero T
+		return zero, fmt.Errorf("waiting for %s: %w", typeName(reflect.TypeFor[T]()), context.Cause(ctx))
+	}
+}
+
+// Opened makes a slot that is set, for tests that build a subsystem without a runner.
+func Opened[T any](v T) Published[T] {
+	s := NewSlot[T]()
+	s.value, s.has = v, true
+	close(s.set)
+	return s.Publish()
+}
+
+// setting is the runner's view of a slot of any type.
+type setting interface {
+	bind(setter string, phase Phase)
+	isSet() bool
+}
+
+func (l Loaded[T]) bind(setter string, phase Phase) { l.slot.bind(setter, phase) }
+func (l Loaded[T]) isSet() bool                     { _, ok := l.slot.get(); return ok }
+
+// roled tells Derive which of the special roles a type plays, and for which T.
+type roled interface{ role() (Role, reflect.Type) }
+
+func (*Slot[T]) role() (Role, reflect.Type)  { return RoleSlot, reflect.TypeFor[T]() }
+func (Loaded[T]) role() (Role, reflect.Type) { return RoleLoaded, reflect.TypeFor[T]() }
+func (Peek[T]) role() (Role, reflect.Type)   { return RolePeek, reflect.TypeFor[T]() }
+func (Gate[T]) role() (Role, reflect.Type)   { return RoleGate, reflect.TypeFor[T]() }
