@@ -39,12 +39,12 @@ type Stores struct {
 // is added later misses what came before.
 func NewStores(sink Sink) *Stores {
 	return &Stores{
-		Services:        newStore[*corev1.Service](model.KindService, sink, serviceAspect),
-		EndpointSlices:  newStore[*discoveryv1.EndpointSlice](model.KindEndpointSlice, sink, sliceAspect),
-		Pods:            newStore[*corev1.Pod](model.KindPod, sink, podAspect),
-		Nodes:           newStore[*corev1.Node](model.KindNode, sink, nodeAspect),
-		Namespaces:      newStore[*corev1.Namespace](model.KindNamespace, sink, namespaceAspect),
-		ServiceAccounts: newStore[*corev1.ServiceAccount](model.KindServiceAccount, sink, serviceAccountAspect),
+		Services:        newStore(model.KindService, sink, TrimService, specAspect),
+		EndpointSlices:  newStore(model.KindEndpointSlice, sink, TrimEndpointSlice, sliceAspect),
+		Pods:            newStore(model.KindPod, sink, TrimPod, specAspect),
+		Nodes:           newStore(model.KindNode, sink, TrimNode, specAspect),
+		Namespaces:      newStore(model.KindNamespace, sink, TrimNamespace, specAspect),
+		ServiceAccounts: newStore(model.KindServiceAccount, sink, TrimServiceAccount, specAspect),
 	}
 }
 
@@ -83,6 +83,8 @@ func (s *Stores) Read(token Synced) (View, error) {
 type Store[T metav1.Object] struct {
 	kind model.Kind
 	sink Sink
+	// trim keeps what is read of an object.
+	trim func(T) T
 	// aspect compares what is read of two objects; changed is false if nothing that is read differs.
 	aspect func(old, new T) (what model.Aspect, changed bool)
 
@@ -90,27 +92,29 @@ type Store[T metav1.Object] struct {
 	objects map[model.NamespacedName]T
 }
 
-func newStore[T metav1.Object](kind model.Kind, sink Sink, aspect func(old, new T) (model.Aspect, bool)) *Store[T] {
-	return &Store[T]{kind: kind, sink: sink, aspect: aspect, objects: map[model.NamespacedName]T{}}
+func newStore[T metav1.Object](kind model.Kind, sink Sink, trim func(T) T, aspect func(old, new T) (model.Aspect, bool)) *Store[T] {
+	return &Store[T]{kind: kind, sink: sink, trim: trim, aspect: aspect, objects: map[model.NamespacedName]T{}}
 }
 
 // Kind of the objects.
 func (s *Store[T]) Kind() model.Kind { return s.kind }
 
-// Put creates or replaces an object. It reports a change if anything that meshd reads of it differs.
+// Put creates or replaces an object. What meshd does not read of it is dropped. If nothing that is read differs, there
+// is no change, and readers keep finding the same pointer as before.
 func (s *Store[T]) Put(obj T) {
+	obj = s.trim(obj)
 	name := model.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, had := s.objects[name]
-	s.objects[name] = obj
 	what, changed := model.AspectSpec, true
-	if had {
+	if old, had := s.objects[name]; had {
 		what, changed = s.aspect(old, obj)
 	}
-	if changed {
-		s.sink(model.Change{Kind: s.kind, NamespacedName: name, What: what})
+	if !changed {
+		return
 	}
+	s.objects[name] = obj
+	s.sink(model.Change{Kind: s.kind, NamespacedName: name, What: what})
 }
 
 // Delete removes an object, if it is there.
