@@ -1,0 +1,108 @@
+package logging
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// Levels are the least levels that are logged: one for everything, and others for single components.
+// The zero value is info for everything, as ParseLevels("") gives it.
+type Levels struct {
+	fallback zapcore.Level
+	named    map[string]zapcore.Level
+}
+
+// silent is above every level there is: nothing is logged.
+const silent = zapcore.InvalidLevel
+
+// ParseLevels reads the value of --log-level: "info", or levels for components with or without one for the rest,
+// "xds=debug,default=warn". A level is debug, info, warn, error, fatal or none. Istio's way of writing it is understood
+// too: a colon for the equals sign, and "all" for "default". The error names the part that is wrong.
+func ParseLevels(s string) (Levels, error) {
+	levels := Levels{named: map[string]zapcore.Level{}}
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(s, ",") {
+		part = strings.TrimSpace(part)
+		if part == "" {
+			continue
+		}
+		name, text := "default", part
+		if i := strings.IndexAny(part, "=:"); i >= 0 {
+			name, text = part[:i], part[i+1:]
+		}
+		level, err := parseLevel(text)
+		if err != nil {
+			return Levels{}, fmt.Errorf("log level %q: %w", part, err)
+		}
+		if name == "all" {
+			name = "default"
+		}
+		switch {
+		case name == "":
+			return Levels{}, fmt.Errorf("log level %q: want component=level", part)
+		case seen[name]:
+			return Levels{}, fmt.Errorf("log level %q: %s has two levels", part, name)
+		case name == "default":
+			levels.fallback = level
+		default:
+			levels.named[name] = level
+		}
+		seen[name] = true
+	}
+	return levels, nil
+}
+
+func parseLevel(s string) (zapcore.Level, error) {
+	switch s {
+	case "debug":
+		return zapcore.DebugLevel, nil
+	case "info":
+		return zapcore.InfoLevel, nil
+	case "warn":
+		return zapcore.WarnLevel, nil
+	case "error":
+		return zapcore.ErrorLevel, nil
+	case "fatal":
+		return zapcore.FatalLevel, nil
+	case "none":
+		return silent, nil
+	}
+	return 0, fmt.Errorf("unknown level %q: want debug, info, warn, error, fatal or none", s)
+}
+
+// Of gives the least level that a component logs. A part of a component ("xds.push") has its own level, or else that
+// of the component it belongs to.
+func (l Levels) Of(component string) zapcore.Level {
+	for name := component; ; {
+		if level, ok := l.named[name]; ok {
+			return level
+		}
+		dot := strings.LastIndexByte(name, '.')
+		if dot < 0 {
+			break
+		}
+		name = name[:dot]
+	}
+	if component == GRPC {
+		// gRPC's info lines tell of every connection. Who wants them names it.
+		return max(l.fallback, zapcore.WarnLevel)
+	}
+	return l.fallback
+}
+
+// Named lists the components that were given a level of their own, sorted, so that the caller can refuse names that
+// belong to nobody.
+func (l Levels) Named() []string { return slices.Sorted(maps.Keys(l.named)) }
+
+// lowest is the least level that anybody logs.
+func (l Levels) lowest() zapcore.Level {
+	low := l.fallback
+	for _, level := range l.named {
+		low = min(low, level)
+	}
+	return low
+}

@@ -1,0 +1,76 @@
+// Package logging builds the process's logger, and brings the lines of the libraries that log by themselves into it.
+//
+// A component of meshd logs through a logger named after it (log.Named("xds")), and its name decides its level. There
+// is no logger at package level: the one that New makes is handed down.
+package logging
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+// Format is how a line looks.
+type Format string
+
+// The formats of --log-format.
+const (
+	// Text is for people: time, level, component, message, then key=value.
+	Text Format = "text"
+	// JSON is for machines: one object a line, with the fields time, level, component and message.
+	JSON Format = "json"
+)
+
+// timeLayout has milliseconds: a start takes a few hundred of them. Times are in UTC.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// ParseFormat reads the value of --log-format. The error says which values there are.
+func ParseFormat(s string) (Format, error) {
+	switch f := Format(s); f {
+	case Text, JSON:
+		return f, nil
+	}
+	return "", fmt.Errorf("unknown log format %q: want %s or %s", s, Text, JSON)
+}
+
+// New makes a logger that writes to w, which has to be safe for concurrent use (see zapcore.Lock).
+func New(w zapcore.WriteSyncer, format Format, levels Levels) *zap.Logger {
+	var core zapcore.Core
+	if format == JSON {
+		core = zapcore.NewCore(zapcore.NewJSONEncoder(jsonConfig()), w, zapcore.DebugLevel)
+	} else {
+		core = &textCore{out: w}
+	}
+	return zap.New(leveled{core, levels}, zap.ErrorOutput(w))
+}
+
+func jsonConfig() zapcore.EncoderConfig {
+	return zapcore.EncoderConfig{
+		TimeKey: "time", LevelKey: "level", NameKey: "component", MessageKey: "message", StacktraceKey: "stack",
+		EncodeTime:     func(t time.Time, enc zapcore.PrimitiveArrayEncoder) { enc.AppendString(t.UTC().Format(timeLayout)) },
+		EncodeLevel:    zapcore.LowercaseLevelEncoder,
+		EncodeDuration: zapcore.StringDurationEncoder,
+		EncodeName:     zapcore.FullNameEncoder,
+	}
+}
+
+// leveled lets through what a component's level lets through.
+type leveled struct {
+	zapcore.Core
+	levels Levels
+}
+
+func (c leveled) Enabled(level zapcore.Level) bool { return level >= c.levels.lowest() }
+
+func (c leveled) With(fields []zapcore.Field) zapcore.Core {
+	return leveled{c.Core.With(fields), c.levels}
+}
+
+func (c leveled) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if entry.Level < c.levels.Of(entry.LoggerName) {
+		return checked
+	}
+	return checked.AddCore(entry, c.Core)
+}
