@@ -5,7 +5,9 @@
 package logging
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -43,7 +45,7 @@ func New(w zapcore.WriteSyncer, format Format, levels Levels) *zap.Logger {
 	} else {
 		core = &textCore{out: w}
 	}
-	return zap.New(leveled{core, levels}, zap.ErrorOutput(w))
+	return zap.New(leveled{Core: core, levels: levels}, zap.ErrorOutput(w))
 }
 
 func jsonConfig() zapcore.EncoderConfig {
@@ -56,21 +58,40 @@ func jsonConfig() zapcore.EncoderConfig {
 	}
 }
 
-// leveled lets through what a component's level lets through.
+// leveled lets through what a component's level lets through, and sees to it that a line has one component: the field
+// "component", which lines about a component carry (steps, probes), goes before the name of the logger.
 type leveled struct {
 	zapcore.Core
-	levels Levels
+	levels    Levels
+	component string
 }
 
 func (c leveled) Enabled(level zapcore.Level) bool { return level >= c.levels.lowest() }
 
 func (c leveled) With(fields []zapcore.Field) zapcore.Core {
-	return leveled{c.Core.With(fields), c.levels}
+	component, rest := takeComponent(fields)
+	return leveled{c.Core.With(rest), c.levels, cmp.Or(component, c.component)}
 }
 
 func (c leveled) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if entry.Level < c.levels.Of(entry.LoggerName) {
+	if entry.Level < c.levels.Of(cmp.Or(c.component, entry.LoggerName)) {
 		return checked
 	}
-	return checked.AddCore(entry, c.Core)
+	return checked.AddCore(entry, c)
+}
+
+func (c leveled) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	component, rest := takeComponent(fields)
+	entry.LoggerName = cmp.Or(component, c.component, entry.LoggerName)
+	return c.Core.Write(entry, rest)
+}
+
+// takeComponent splits the field "component" off.
+func takeComponent(fields []zapcore.Field) (component string, rest []zapcore.Field) {
+	is := func(f zapcore.Field) bool { return f.Key == "component" && f.Type == zapcore.StringType }
+	i := slices.IndexFunc(fields, is)
+	if i < 0 {
+		return "", fields
+	}
+	return fields[i].String, slices.Concat(fields[:i], fields[i+1:])
 }

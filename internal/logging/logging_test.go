@@ -63,6 +63,11 @@ func TestText(t *testing.T) {
 			"info  -            x node.id=a\n"},
 		{"a message of a client's making", func(l *zap.Logger) { l.Info("node \"a\x1b[31m\r\nb\" left") },
 			`info  -            node "a\x1b[31m\r\nb" left` + "\n"},
+		{"the component that a line is about",
+			func(l *zap.Logger) {
+				l.Named("lifecycle").Info("step started", zap.String("component", "mesh"), zap.String("step", "mesh.load"))
+			},
+			"info  mesh         step started step=mesh.load\n"},
 		{"a stack below", func(l *zap.Logger) { l.Error("panic", zap.String("stack", "one\n\ttwo\n"), zap.Int("n", 1)) },
 			"error -            panic n=1\n    one\n    \ttwo\n"},
 	} {
@@ -118,6 +123,20 @@ func TestLevelsApply(t *testing.T) {
 		if n := strings.Count(out.String(), "\n"); n != 3 {
 			t.Errorf("%s: %d lines, want 3:\n%s", format, n, out)
 		}
+	}
+}
+
+// TestOneComponent: a JSON object with two fields of one name is read differently by every reader.
+func TestOneComponent(t *testing.T) {
+	log, out := logger(t, JSON, "mesh=warn")
+	log.Named("lifecycle").Info("one", zap.String("component", "mesh"))
+	log.Named("lifecycle").With(zap.String("component", "ca")).Info("two")
+	log.Named("lifecycle").With(zap.String("component", "mesh")).Info("below the level of mesh")
+	want := `{"level":"info","time":"2026-03-01T13:30:00.005Z","component":"mesh","message":"one"}
+{"level":"info","time":"2026-03-01T13:30:00.005Z","component":"ca","message":"two"}
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

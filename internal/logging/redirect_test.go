@@ -19,7 +19,7 @@ func observed(t *testing.T, spec string) (*zap.Logger, *observer.ObservedLogs) {
 		t.Fatal(err)
 	}
 	core, logs := observer.New(zapcore.DebugLevel)
-	return zap.New(leveled{core, levels}), logs
+	return zap.New(leveled{Core: core, levels: levels}), logs
 }
 
 func TestRedirect(t *testing.T) {
