@@ -3,7 +3,7 @@ package compat
 func ports() []Setting {
 	return []Setting{
 		{Name: "8080", Kind: Port, Verdict: Honoured, As: "--http-addr",
-			Note: "Health and debug pages over plain HTTP; `/ready` is where istiod's readiness probe looks for it."},
+			Note: "Health over plain HTTP, `/ready` where istiod's readiness probe looks for it; debug pages are on 15014 only."},
 		{Name: "9876", Kind: Port, Verdict: Refused,
 			Note: "ControlZ does not exist; its questions are answered by the debug pages of port 15014."},
 		{Name: "15010", Kind: Port, Verdict: Honoured, As: "--grpc-addr",
