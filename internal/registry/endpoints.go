@@ -77,13 +77,14 @@ func Endpoints(svc *model.Service, sliceList []*discoveryv1.EndpointSlice, clust
 		for _, ep := range m {
 			list = append(list, ep)
 		}
-		slices.SortFunc(list, compareEndpoints)
+		slices.SortFunc(list, CompareEndpoints)
 		out[i] = list
 	}
 	return out
 }
 
-func compareEndpoints(a, b *model.Endpoint) int {
+// CompareEndpoints orders endpoints by primary address and port.
+func CompareEndpoints(a, b *model.Endpoint) int {
 	return cmp.Or(cmp.Compare(a.Addresses[0], b.Addresses[0]), cmp.Compare(a.Port, b.Port))
 }
 
@@ -174,4 +175,3 @@ func health(svc *model.Service, c discoveryv1.EndpointConditions) model.Health {
 	}
 	return model.Unhealthy
 }
-

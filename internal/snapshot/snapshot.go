@@ -5,6 +5,9 @@
 package snapshot
 
 import (
+	"cmp"
+	"slices"
+
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
 	"github.com/meshd/meshd/internal/model"
@@ -14,6 +17,20 @@ import (
 type Snapshot struct {
 	version uint64
 	mesh    *Mesh
+
+	services []*Service
+	ports    []*PortServices
+	// entries are by hostname.
+	entries table[string, entry]
+
+	inbounds inbounds
+}
+
+// entry is a service with what is behind it.
+type entry struct {
+	service *Service
+	// endpoints of each port, in the order of the service's ports.
+	endpoints []*Endpoints
 }
 
 // Mesh is what the mesh config says. A new one is made when, and only when, the config changed.
@@ -65,20 +82,44 @@ func (s *Snapshot) Version() uint64 { return s.version }
 func (s *Snapshot) Mesh() *Mesh { return s.mesh }
 
 // Services lists all services, sorted by hostname.
-func (s *Snapshot) Services() []*Service { panic("to be written") }
+func (s *Snapshot) Services() []*Service { return s.services }
 
 // Service finds a service by hostname, or gives nil.
-func (s *Snapshot) Service(hostname string) *Service { panic("to be written") }
+func (s *Snapshot) Service(hostname string) *Service {
+	if e := s.entries.get(hostname); e != nil {
+		return e.service
+	}
+	return nil
+}
 
 // Ports lists the services by port number, sorted by number.
-func (s *Snapshot) Ports() []*PortServices { panic("to be written") }
+func (s *Snapshot) Ports() []*PortServices { return s.ports }
 
 // Port finds the services that have a port of this number, or gives nil.
-func (s *Snapshot) Port(number uint32) *PortServices { panic("to be written") }
+func (s *Snapshot) Port(number uint32) *PortServices {
+	i, found := slices.BinarySearchFunc(s.ports, number, func(p *PortServices, n uint32) int { return cmp.Compare(p.Number, n) })
+	if !found {
+		return nil
+	}
+	return s.ports[i]
+}
 
 // Endpoints finds the endpoints of a service port. It is nil if there is no such port, and empty, not nil, if there
-// is nobody behind it.
-func (s *Snapshot) Endpoints(hostname string, port uint32) *Endpoints { panic("to be written") }
+// is nobody behind it. Endpoints that are not healthy are not among them, unless the service publishes them or they
+// drain. Where a number is a UDP port too, as for DNS, it is the other one that counts: proxies carry no UDP.
+func (s *Snapshot) Endpoints(hostname string, port uint32) *Endpoints {
+	e := s.entries.get(hostname)
+	if e == nil {
+		return nil
+	}
+	var found *Endpoints
+	for _, eps := range e.endpoints {
+		if eps.Port.Number == port && (found == nil || found.Port.Protocol == model.ProtocolUDP) {
+			found = eps
+		}
+	}
+	return found
+}
 
 // Inbound finds what leads to a proxy's workload. It is never nil.
-func (s *Snapshot) Inbound(p *model.Proxy) *Inbound { panic("to be written") }
+func (s *Snapshot) Inbound(p *model.Proxy) *Inbound { return s.inbounds.of(p) }
