@@ -22,8 +22,11 @@ import (
 // keys are the keys that every map of a filled object holds: some that are read somewhere, and some that never are.
 var keys = []string{
 	"app", "kubernetes.io/service-name", "topology.kubernetes.io/zone", "topology.istio.io/subzone",
-	"networking.istio.io/exportTo", "sidecar.istio.io/inject", "example.com/note", "notistio.io/x",
+	"networking.istio.io/exportTo", "istio.io/persistent-session", "example.com/note", "notistio.io/x",
 }
+
+// istioKeys are those of the keys that are meant for the mesh.
+var istioKeys = []string{"topology.istio.io/subzone", "networking.istio.io/exportTo", "istio.io/persistent-session"}
 
 // TestAspects fills an object of each kind with something in every field, changes one field after the other, and
 // holds the fields that make a change equal to the list of what is read: no more, and no fewer.
@@ -32,23 +35,23 @@ func TestAspects(t *testing.T) {
 
 	t.Run("Service", func(t *testing.T) {
 		checkAspects(t, func(s *Stores) *Store[*corev1.Service] { return s.Services }, map[string]model.Aspect{
-			"labels{networking.istio.io/exportTo}":      spec,
-			"annotations{networking.istio.io/exportTo}": spec,
-			"creationTimestamp":                         spec,
-			"spec.type":                                 spec,
-			"spec.selector{*}":                          spec,
-			"spec.clusterIP":                            spec,
-			"spec.clusterIPs[]":                         spec,
-			"spec.externalName":                         spec,
-			"spec.publishNotReadyAddresses":             spec,
-			"spec.internalTrafficPolicy":                spec,
-			"spec.trafficDistribution":                  spec,
-			"spec.sessionAffinity":                      spec,
-			"spec.ports[].name":                         spec,
-			"spec.ports[].protocol":                     spec,
-			"spec.ports[].appProtocol":                  spec,
-			"spec.ports[].port":                         spec,
-			"spec.ports[].targetPort":                   spec,
+			"labels{istio}":                 spec,
+			"annotations{istio}":            spec,
+			"creationTimestamp":             spec,
+			"spec.type":                     spec,
+			"spec.selector{*}":              spec,
+			"spec.clusterIP":                spec,
+			"spec.clusterIPs[]":             spec,
+			"spec.externalName":             spec,
+			"spec.publishNotReadyAddresses": spec,
+			"spec.internalTrafficPolicy":    spec,
+			"spec.trafficDistribution":      spec,
+			"spec.sessionAffinity":          spec,
+			"spec.ports[].name":             spec,
+			"spec.ports[].protocol":         spec,
+			"spec.ports[].appProtocol":      spec,
+			"spec.ports[].port":             spec,
+			"spec.ports[].targetPort":       spec,
 		})
 	})
 	t.Run("EndpointSlice", func(t *testing.T) {
@@ -73,25 +76,25 @@ func TestAspects(t *testing.T) {
 	})
 	t.Run("Pod", func(t *testing.T) {
 		checkAspects(t, func(s *Stores) *Store[*corev1.Pod] { return s.Pods }, map[string]model.Aspect{
-			"labels{*}":                                 spec,
-			"annotations{topology.istio.io/subzone}":    spec,
-			"annotations{networking.istio.io/exportTo}": spec,
-			"annotations{sidecar.istio.io/inject}":      spec,
-			"ownerReferences[].apiVersion":              spec,
-			"ownerReferences[].kind":                    spec,
-			"ownerReferences[].name":                    spec,
-			"ownerReferences[].controller":              spec,
-			"spec.serviceAccountName":                   spec,
-			"spec.nodeName":                             spec,
-			"spec.containers[].ports[].name":            spec,
-			"spec.containers[].ports[].containerPort":   spec,
-			"spec.containers[].ports[].protocol":        spec,
-			"status.phase":                              spec,
-			"status.podIP":                              spec,
-			"status.podIPs[].ip":                        spec,
-			// The filled object's condition is Ready; another type means that it is not said any more.
-			"status.conditions[].type":   spec,
-			"status.conditions[].status": spec,
+			"generateName":                                spec,
+			"labels{*}":                                   spec,
+			"annotations{istio}":                          spec,
+			"ownerReferences[].apiVersion":                spec,
+			"ownerReferences[].kind":                      spec,
+			"ownerReferences[].name":                      spec,
+			"ownerReferences[].controller":                spec,
+			"spec.serviceAccountName":                     spec,
+			"spec.nodeName":                               spec,
+			"spec.containers[].ports[].name":              spec,
+			"spec.containers[].ports[].containerPort":     spec,
+			"spec.containers[].ports[].protocol":          spec,
+			"spec.initContainers[].restartPolicy":         spec,
+			"spec.initContainers[].ports[].name":          spec,
+			"spec.initContainers[].ports[].containerPort": spec,
+			"spec.initContainers[].ports[].protocol":      spec,
+			"status.phase":                                spec,
+			"status.podIP":                                spec,
+			"status.podIPs[].ip":                          spec,
 		})
 	})
 	t.Run("Node", func(t *testing.T) {
@@ -102,10 +105,8 @@ func TestAspects(t *testing.T) {
 	})
 	t.Run("Namespace", func(t *testing.T) {
 		checkAspects(t, func(s *Stores) *Store[*corev1.Namespace] { return s.Namespaces }, map[string]model.Aspect{
-			"labels{*}":                                 spec,
-			"annotations{topology.istio.io/subzone}":    spec,
-			"annotations{networking.istio.io/exportTo}": spec,
-			"annotations{sidecar.istio.io/inject}":      spec,
+			"labels{*}":          spec,
+			"annotations{istio}": spec,
 		})
 	})
 	t.Run("ServiceAccount", func(t *testing.T) {
@@ -119,10 +120,12 @@ func checkAspects[O any, T interface {
 	DeepCopy() *O
 }](t *testing.T, store func(*Stores) *Store[T], want map[string]model.Aspect) {
 	for path, what := range maps.Clone(want) {
-		if before, ok := strings.CutSuffix(path, "{*}"); ok {
-			delete(want, path)
-			for _, k := range keys {
-				want[before+"{"+k+"}"] = what
+		for suffix, which := range map[string][]string{"{*}": keys, "{istio}": istioKeys} {
+			if before, ok := strings.CutSuffix(path, suffix); ok {
+				delete(want, path)
+				for _, k := range which {
+					want[before+"{"+k+"}"] = what
+				}
 			}
 		}
 	}
@@ -131,7 +134,7 @@ func checkAspects[O any, T interface {
 	base.SetNamespace("shop")
 	base.SetName("cart")
 	if pod, ok := any(base).(*corev1.Pod); ok {
-		pod.Status.Conditions[0].Type = corev1.PodReady
+		*pod.Spec.InitContainers[0].RestartPolicy = corev1.ContainerRestartPolicyAlways
 	}
 
 	got := map[string]model.Aspect{}

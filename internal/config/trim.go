@@ -18,8 +18,8 @@ const istioDomain = "istio.io"
 // TrimService keeps what meshd reads of a Service.
 func TrimService(s *corev1.Service) *corev1.Service {
 	out := &corev1.Service{ObjectMeta: identity(s.Namespace, s.Name)}
-	out.Labels = keep(s.Labels, networking)
-	out.Annotations = keep(s.Annotations, networking)
+	out.Labels = keep(s.Labels, istio)
+	out.Annotations = keep(s.Annotations, istio)
 	if !s.CreationTimestamp.IsZero() {
 		// Seconds are what the API server keeps; a time zone would make equal instants differ.
 		out.CreationTimestamp = metav1.Unix(s.CreationTimestamp.Unix(), 0)
@@ -64,9 +64,11 @@ func TrimEndpointSlice(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice 
 	return out
 }
 
-// TrimPod keeps what meshd reads of a Pod: who it is, where it runs, whether it is ready, and the names of its ports.
+// TrimPod keeps what meshd reads of a Pod: who it is, what made it, where it runs, whether it has ended, and the names
+// of its ports. Whether it is ready is not read here: the EndpointSlices say so.
 func TrimPod(p *corev1.Pod) *corev1.Pod {
 	out := &corev1.Pod{ObjectMeta: identity(p.Namespace, p.Name)}
+	out.GenerateName = p.GenerateName
 	out.Labels = keep(p.Labels, all)
 	out.Annotations = keep(p.Annotations, istio)
 	out.OwnerReferences = list(p.OwnerReferences, func(o metav1.OwnerReference) metav1.OwnerReference {
@@ -74,22 +76,33 @@ func TrimPod(p *corev1.Pod) *corev1.Pod {
 	})
 	out.Spec.ServiceAccountName = p.Spec.ServiceAccountName
 	out.Spec.NodeName = p.Spec.NodeName
-	for _, c := range p.Spec.Containers {
-		if len(c.Ports) == 0 {
+	for i := range p.Spec.Containers {
+		if ports := namedPorts(&p.Spec.Containers[i]); ports != nil {
+			out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Ports: ports})
+		}
+	}
+	for i := range p.Spec.InitContainers {
+		// Init containers that keep running are Kubernetes' sidecars, and may serve.
+		c := &p.Spec.InitContainers[i]
+		if c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
 			continue
 		}
-		out.Spec.Containers = append(out.Spec.Containers, corev1.Container{
-			Ports: list(c.Ports, func(p corev1.ContainerPort) corev1.ContainerPort {
-				return corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort, Protocol: p.Protocol}
-			}),
-		})
+		if ports := namedPorts(c); ports != nil {
+			out.Spec.InitContainers = append(out.Spec.InitContainers, corev1.Container{Ports: ports, RestartPolicy: c.RestartPolicy})
+		}
 	}
 	out.Status.Phase = p.Status.Phase
 	out.Status.PodIP = p.Status.PodIP
 	out.Status.PodIPs = list(p.Status.PodIPs, same)
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			out.Status.Conditions = append(out.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
+	return out
+}
+
+// namedPorts lists the ports that a service can refer to by name.
+func namedPorts(c *corev1.Container) []corev1.ContainerPort {
+	var out []corev1.ContainerPort
+	for _, p := range c.Ports {
+		if p.Name != "" {
+			out = append(out, corev1.ContainerPort{Name: p.Name, ContainerPort: p.ContainerPort, Protocol: p.Protocol})
 		}
 	}
 	return out
@@ -120,8 +133,6 @@ func identity(namespace, name string) metav1.ObjectMeta {
 }
 
 func all(string) bool { return true }
-
-func networking(key string) bool { return strings.HasPrefix(key, "networking."+istioDomain+"/") }
 
 func istio(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")

@@ -1,0 +1,191 @@
+// Package filewatch tells when files may have changed.
+//
+// It says only "look again": what changed is for the reader to find out, by looking. A look names what it depends
+// on, and a look counts only if all of that was being watched before it began; otherwise it is taken again. So nothing
+// that happens between looking and watching is lost, wherever files, directories and symlinks move.
+package filewatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// maxLooks bounds how often a look is repeated because what it depends on moved meanwhile. After that the next event,
+// or the next periodic look, finds the rest.
+const maxLooks = 10
+
+// Timing says how long to wait for what. Zero values take the defaults.
+type Timing struct {
+	// Quiet is how long nothing must happen before it is time to look, so that half-written files are rarely seen.
+	// Default 20 ms.
+	Quiet time.Duration
+	// Limit bounds the wait for quiet. Default 500 ms.
+	Limit time.Duration
+	// Poll is the time between looks where the system does not tell of changes. Default 1 s.
+	Poll time.Duration
+}
+
+func (t Timing) withDefaults() Timing {
+	if t.Quiet <= 0 {
+		t.Quiet = 20 * time.Millisecond
+	}
+	if t.Limit <= 0 {
+		t.Limit = 500 * time.Millisecond
+	}
+	if t.Poll <= 0 {
+		t.Poll = time.Second
+	}
+	return t
+}
+
+// Follower watches what its last look depended on. Look and Wait are for one goroutine; Fallback and Close for any.
+type Follower struct {
+	timing Timing
+	// open makes the system's watcher; tests replace it by one that fails.
+	open func() (*fsnotify.Watcher, error)
+
+	mu       sync.Mutex
+	watcher  *fsnotify.Watcher
+	set      *Set
+	fallback error
+	closed   bool
+}
+
+// New makes a follower that watches nothing yet.
+func New(timing Timing) *Follower {
+	return &Follower{timing: timing.withDefaults(), open: fsnotify.NewWatcher}
+}
+
+// Look calls look, once or more, until everything that it put into its set was watched before it was called. The last
+// call is the one that counts. If the system cannot watch, one call has to do, and Wait polls.
+// It fails only if the context ends or the follower is closed.
+func (f *Follower) Look(ctx context.Context, look func(*Set)) error {
+	for range maxLooks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		set := NewSet()
+		look(set)
+		again, err := f.watch(set)
+		if err != nil {
+			return err
+		}
+		if !again {
+			return nil
+		}
+	}
+	return nil
+}
+
+// watch makes set the one that is watched, and reports whether it was not before. A new set takes a new watcher: one
+// that was told of a directory which has been replaced since mixes up the old one's last events with the new one's.
+func (f *Follower) watch(set *Set) (changed bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return false, errors.New("the file watcher is closed")
+	}
+	if f.watcher != nil && f.set.equal(set) {
+		return false, nil
+	}
+	f.stop()
+	watcher, err := f.open()
+	if err != nil {
+		f.fallback = fmt.Errorf("changes of files are not announced: %w", err)
+		return false, nil
+	}
+	for path := range set.dirs {
+		// A directory that is gone is found by the next call, which follows because the set is new. One that must not
+		// be read has nothing to tell; its parent tells when that changes.
+		if err := watcher.Add(path); err != nil && !isGone(err) && !errors.Is(err, fs.ErrPermission) {
+			f.fallback = fmt.Errorf("changes in %s are not announced: %w", path, err)
+			_ = watcher.Close()
+			return false, nil
+		}
+	}
+	f.watcher, f.set, f.fallback = watcher, set, nil
+	return true, nil
+}
+
+// Wait returns when something that the last look depended on happened and then nothing more for the quiet time, or
+// after atMost. It fails only if the context ends.
+func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error {
+	f.mu.Lock()
+	watcher, set := f.watcher, f.set
+	f.mu.Unlock()
+	quiet = max(quiet, f.timing.Quiet)
+	if watcher == nil {
+		watcher = &fsnotify.Watcher{} // its channels are nil: only time passes
+		atMost = min(atMost, f.timing.Poll)
+	}
+	end := time.NewTimer(atMost)
+	defer end.Stop()
+	var calm <-chan time.Time
+	var first time.Time
+	happened := func() {
+		now := time.Now()
+		if first.IsZero() {
+			first = now
+		}
+		left := first.Add(max(f.timing.Limit, quiet)).Sub(now)
+		calm = time.After(min(quiet, max(left, 0)))
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			if calm == nil {
+				return nil
+			}
+		case <-calm:
+			return nil
+		case event, ok := <-watcher.Events:
+			if !ok {
+				return f.ended(ctx)
+			}
+			if set.about(event.Name) {
+				happened()
+			}
+		case _, ok := <-watcher.Errors:
+			if !ok {
+				return f.ended(ctx)
+			}
+			happened() // most likely an overflow: what was lost is found by looking
+		}
+	}
+}
+
+// ended waits for what must follow when the watcher was closed beneath a Wait.
+func (f *Follower) ended(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Fallback says why the follower polls, or is nil if the system announces changes.
+func (f *Follower) Fallback() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fallback
+}
+
+// Close stops watching. It may be called more than once.
+func (f *Follower) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.stop()
+}
+
+func (f *Follower) stop() {
+	if f.watcher != nil {
+		_ = f.watcher.Close()
+		f.watcher, f.set = nil, nil
+	}
+}
