@@ -66,4 +66,3 @@ func parse[T any](t *testing.T, doc []byte) *T {
 }
 
 func mesh() *meshv1alpha1.MeshConfig { return &meshv1alpha1.MeshConfig{TrustDomain: "cluster.local"} }
-

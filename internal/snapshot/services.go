@@ -1,0 +1,171 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/registry"
+)
+
+// services compiles the services that are dirty, and the lists they are in.
+func (b *build) services(next *Snapshot, d dirty, domain string) {
+	entries := map[string]*entry{}
+	records := map[string]*Service{}
+	ports := map[uint32]map[string]*Service{}
+	inPort := func(svc *model.Service, record *Service) {
+		for _, p := range svc.Ports {
+			if ports[p.Number] == nil {
+				ports[p.Number] = map[string]*Service{}
+			}
+			ports[p.Number][svc.Hostname] = record
+		}
+	}
+	for n := range d.services {
+		hostname := registry.Hostname(n, domain)
+		old := b.base.entries.get(hostname)
+		now := b.entry(n, hostname, next.mesh.Config, d)
+		if old == now {
+			continue
+		}
+		entries[hostname] = now
+		var was, is *Service
+		if old != nil {
+			was = old.service
+		}
+		if now != nil {
+			is = now.service
+		}
+		if was == is {
+			continue
+		}
+		records[hostname] = is
+		if was != nil {
+			inPort(was.Service, nil)
+		}
+		if is != nil {
+			inPort(is.Service, is)
+		}
+	}
+	b.changed = b.changed || len(entries) > 0
+	next.entries = next.entries.with(entries)
+	next.services, _ = replace(next.services, byHostname, records)
+
+	lists := map[uint32]*PortServices{}
+	for number, changes := range ports {
+		var list []*Service
+		if old := b.base.Port(number); old != nil {
+			list = old.Services
+		}
+		list, _ = replace(list, byHostname, changes)
+		switch last := b.last.Port(number); {
+		case len(list) == 0:
+			lists[number] = nil
+		case last != nil && slices.Equal(last.Services, list):
+			lists[number] = last
+		default:
+			lists[number] = &PortServices{Number: number, Services: list}
+		}
+	}
+	next.ports, _ = replace(next.ports, byNumber, lists)
+}
+
+// entry compiles one service, or gives nil if there is none. What did not change is the last snapshot's.
+func (b *build) entry(n name, hostname string, mesh *meshv1alpha1.MeshConfig, d dirty) *entry {
+	last := b.last.entries.get(hostname)
+	svc := b.known.services[n]
+	if svc == nil {
+		b.known.forget(n)
+		b.unselected(n, nil, nil, d)
+		return nil
+	}
+	if last == nil {
+		last = &entry{}
+	} else if sameService(last.service.Service, svc) {
+		svc = last.service.Service
+		b.known.services[n] = svc
+	}
+	lists := b.known.endpoints(svc, b.cluster)
+	b.unselected(n, svc, lists, d)
+
+	now := &entry{service: &Service{Service: svc, Identities: identities(lists, trustDomains(mesh))}}
+	same := false
+	if s := last.service; s != nil && s.Service == svc && slices.Equal(s.Identities, now.service.Identities) {
+		now.service, same = s, true
+	}
+	for i, p := range svc.Ports {
+		var old *Endpoints
+		for _, e := range last.endpoints {
+			if e.Port.Name == p.Name {
+				old = e
+			}
+		}
+		eps := endpointsOf(svc, p, lists[i], old)
+		same = same && eps == old
+		now.endpoints = append(now.endpoints, eps)
+	}
+	if same && len(now.endpoints) == len(last.endpoints) {
+		return last
+	}
+	return now
+}
+
+// endpointsOf makes the record of a port's endpoints, or keeps the old one.
+func endpointsOf(svc *model.Service, port model.Port, list []*model.Endpoint, old *Endpoints) *Endpoints {
+	now := &Endpoints{Service: svc, Port: port, All: make([]*model.Endpoint, 0, len(list))}
+	var before []*model.Endpoint
+	if old != nil {
+		before = old.All
+	}
+	for _, ep := range list {
+		if ep.Health == model.Unhealthy {
+			continue
+		}
+		// Both lists are sorted, so what was passed over does not come again.
+		for len(before) > 0 && registry.CompareEndpoints(before[0], ep) < 0 {
+			before = before[1:]
+		}
+		if len(before) > 0 && sameEndpoint(before[0], ep) {
+			ep = before[0]
+		}
+		now.All = append(now.All, ep)
+	}
+	if old != nil && old.Service == svc && old.Port == port && slices.Equal(old.All, now.All) {
+		return old
+	}
+	return now
+}
+
+// identities lists who answers for a service, also while it is not healthy: a workload that turns ready needs no new
+// cluster then. The aliases of the trust domain are as good as itself (as in Istio).
+func identities(lists [][]*model.Endpoint, domains []string) []string {
+	type account struct{ namespace, name string }
+	accounts := set[account]{}
+	for _, list := range lists {
+		for _, ep := range list {
+			if ep.ServiceAccount != "" {
+				accounts[account{ep.Namespace, ep.ServiceAccount}] = struct{}{}
+			}
+		}
+	}
+	out := make([]string, 0, len(accounts)*len(domains))
+	for a := range accounts {
+		for _, domain := range domains {
+			out = append(out, "spiffe://"+domain+"/ns/"+a.namespace+"/sa/"+a.name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// trustDomains are the trust domain and its aliases as SPIFFE identities spell them: Istio writes "." for "@", which
+// old trust domains were made with.
+func trustDomains(m *meshv1alpha1.MeshConfig) []string {
+	out := append([]string{m.GetTrustDomain()}, m.GetTrustDomainAliases()...)
+	for i, d := range out {
+		out[i] = strings.ReplaceAll(d, "@", ".")
+	}
+	return out
+}
