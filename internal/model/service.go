@@ -85,14 +85,18 @@ type Service struct {
 // Headless reports whether the service has no virtual address.
 func (s *Service) Headless() bool { return len(s.Addresses) == 0 && s.Resolution != ResolutionDNS }
 
-// Port gives the port with that number.
-func (s *Service) Port(number uint32) (Port, bool) {
+// Port gives the port with that number. A number may stand for two ports, UDP and TCP (DNS does it): the one that is
+// not UDP is meant then, because UDP is not proxied.
+func (s *Service) Port(number uint32) (port Port, found bool) {
 	for _, p := range s.Ports {
 		if p.Number == number {
-			return p, true
+			if p.Protocol != ProtocolUDP {
+				return p, true
+			}
+			port, found = p, true
 		}
 	}
-	return Port{}, false
+	return port, found
 }
 
 // Locality is a place: region, zone and subzone. It is comparable.

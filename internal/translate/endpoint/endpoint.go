@@ -1,0 +1,160 @@
+// Package endpoint makes the load assignments of clusters: who is behind a service port, by place.
+package endpoint
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/translate"
+	"github.com/meshd/meshd/internal/translate/envoy"
+	"github.com/meshd/meshd/internal/translate/names"
+)
+
+// TypeURL of the resources.
+const TypeURL = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+
+// New makes the generator of load assignments for clients of a flavor. Both flavors get the same content, but a
+// full proxy has no use for those of headless services: it sends to the address that the client dialled.
+func New(flavor model.Flavor) translate.Generator { return translate.Typed(generator{flavor}) }
+
+// class is empty: load assignments depend on nothing of a client.
+type class struct{}
+
+type generator struct{ flavor model.Flavor }
+
+func (generator) TypeURL() string        { return TypeURL }
+func (g generator) Flavor() model.Flavor { return g.flavor }
+func (generator) Wildcard() bool         { return false }
+
+func (generator) Class(*snapshot.Snapshot, *model.Proxy) class { return class{} }
+
+func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
+	var out []translate.Recipe
+	for _, service := range s.Services() {
+		for _, port := range service.Ports {
+			if port.Protocol == model.ProtocolUDP {
+				continue
+			}
+			if r, ok := g.Named(s, c, names.Outbound(service.Hostname, port.Number)); ok {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+func (g generator) Named(s *snapshot.Snapshot, _ class, name string) (translate.Recipe, bool) {
+	hostname, number, ok := names.ParseOutbound(name)
+	if !ok {
+		return translate.Recipe{}, false
+	}
+	endpoints := s.Endpoints(hostname, number)
+	if endpoints == nil || endpoints.Port.Protocol == model.ProtocolUDP || !g.serves(endpoints.Service) {
+		return translate.Recipe{}, false
+	}
+	return translate.Recipe{
+		Name: name,
+		Key:  endpoints,
+		Build: func() (proto.Message, error) {
+			return assignment(name, endpoints), nil
+		},
+	}, true
+}
+
+func (g generator) serves(service *model.Service) bool {
+	switch service.Resolution {
+	case model.ResolutionDNS:
+		return false
+	case model.ResolutionPassthrough:
+		return g.flavor == model.FlavorGRPC
+	}
+	return true
+}
+
+func assignment(name string, endpoints *snapshot.Endpoints) *endpointv3.ClusterLoadAssignment {
+	byPlace := map[model.Locality]*endpointv3.LocalityLbEndpoints{}
+	var places []model.Locality
+	for _, e := range endpoints.All {
+		if e.Health == model.Draining || e.Health == model.Unhealthy && !endpoints.Service.PublishNotReady {
+			continue
+		}
+		place, found := byPlace[e.Locality]
+		if !found {
+			place = &endpointv3.LocalityLbEndpoints{
+				Locality:            &corev3.Locality{Region: e.Locality.Region, Zone: e.Locality.Zone, SubZone: e.Locality.SubZone},
+				LoadBalancingWeight: wrapperspb.UInt32(0),
+			}
+			byPlace[e.Locality] = place
+			places = append(places, e.Locality)
+		}
+		weight := max(e.Weight, 1)
+		place.LbEndpoints = append(place.LbEndpoints, &endpointv3.LbEndpoint{
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+				Address: envoy.Address(e.Addresses[0], e.Port),
+			}},
+			HealthStatus:        corev3.HealthStatus_HEALTHY,
+			LoadBalancingWeight: wrapperspb.UInt32(weight),
+			Metadata:            metadata(e),
+		})
+		place.LoadBalancingWeight.Value = saturatingAdd(place.LoadBalancingWeight.Value, weight)
+	}
+	slices.SortFunc(places, func(a, b model.Locality) int { return cmp.Compare(a.String(), b.String()) })
+	out := &endpointv3.ClusterLoadAssignment{ClusterName: name}
+	for _, place := range places {
+		out.Endpoints = append(out.Endpoints, byPlace[place])
+	}
+	return out
+}
+
+// saturatingAdd keeps a sum of weights within Envoy's limit of 2^32-1.
+func saturatingAdd(a, b uint32) uint32 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return 1<<32 - 1
+}
+
+// metadata says how to reach an endpoint and, in Istio's short form, whose it is: workload, namespace, canonical
+// service, its revision, and cluster.
+func metadata(e *model.Endpoint) *corev3.Metadata {
+	service, revision := canonical(e)
+	workload := strings.Join([]string{e.Workload, e.Namespace, service, revision, e.ClusterID}, ";")
+	m := &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{
+		"istio": {Fields: map[string]*structpb.Value{"workload": structpb.NewStringValue(workload)}},
+	}}
+	if e.MutualTLS {
+		m.FilterMetadata["envoy.transport_socket_match"] = &structpb.Struct{Fields: map[string]*structpb.Value{
+			"tlsMode": structpb.NewStringValue("istio"),
+		}}
+	}
+	return m
+}
+
+// canonical finds the canonical service of a workload and its revision, by the labels that Istio documents
+// (https://istio.io/latest/docs/ops/deployment/application-requirements/#canonical-service). The revision is empty
+// where it is "latest", the default.
+func canonical(e *model.Endpoint) (service, revision string) {
+	first := func(labels ...string) string {
+		for _, l := range labels {
+			if v := e.Labels[l]; v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	service = cmp.Or(first("service.istio.io/canonical-name", "app.kubernetes.io/name", "app"), e.Workload)
+	revision = first("service.istio.io/canonical-revision", "app.kubernetes.io/version", "version")
+	if revision == "latest" {
+		revision = ""
+	}
+	return service, revision
+}

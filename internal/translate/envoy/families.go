@@ -1,0 +1,64 @@
+package envoy
+
+import "net/netip"
+
+// Families are the address families that a proxy has addresses of. It is comparable.
+type Families struct{ V4, V6 bool }
+
+// FamiliesOf looks at a proxy's addresses; one without readable addresses is taken for IPv4.
+func FamiliesOf(addresses []string) Families {
+	var f Families
+	for _, a := range addresses {
+		if addr, err := netip.ParseAddr(a); err == nil {
+			if addr.Unmap().Is4() {
+				f.V4 = true
+			} else {
+				f.V6 = true
+			}
+		}
+	}
+	if !f.V6 {
+		f.V4 = true
+	}
+	return f
+}
+
+// Wildcard is the address that means any address.
+func (f Families) Wildcard() string {
+	if f.V4 {
+		return "0.0.0.0"
+	}
+	return "::"
+}
+
+// InboundSource is the source address of connections from the proxy to its own workload. The redirection rules of the
+// pod know it, and let it through instead of sending it back to the proxy.
+func (f Families) InboundSource() string {
+	if f.V4 {
+		return "127.0.0.6"
+	}
+	return "::6"
+}
+
+// Localhost is the loopback address.
+func (f Families) Localhost() string {
+	if f.V4 {
+		return "127.0.0.1"
+	}
+	return "::1"
+}
+
+// Reachable keeps the addresses of families that the proxy has.
+func (f Families) Reachable(addresses []string) []string {
+	var out []string
+	for _, a := range addresses {
+		addr, err := netip.ParseAddr(a)
+		if err != nil {
+			continue
+		}
+		if v4 := addr.Unmap().Is4(); v4 && f.V4 || !v4 && f.V6 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
