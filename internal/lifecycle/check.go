@@ -40,7 +40,7 @@ func (g *Graph) Check() []Violation {
 		out = append(out, find()...)
 	}
 	sortViolations(out)
-	return out
+	return slices.Compact(out)
 }
 
 func (g *Graph) checkProviders() []Violation {

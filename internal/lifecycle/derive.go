@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"path"
 	"reflect"
 	"runtime"
@@ -47,7 +48,8 @@ func Derive(components []Component) *Graph {
 			}
 		}
 	}
-	for _, s := range g.Steps() {
+	g.index()
+	for _, s := range g.steps {
 		g.resolveSets(s)
 	}
 	sortViolations(g.Malformed)
@@ -58,17 +60,35 @@ func (g *Graph) malformed(rule, pos, format string, args ...any) {
 	g.Malformed = append(g.Malformed, Violation{Rule: rule, Pos: pos, Message: fmt.Sprintf(format, args...)})
 }
 
+// index gathers the steps and finds the names that two of them share.
+func (g *Graph) index() {
+	for _, c := range g.Constructors {
+		g.steps = append(g.steps, c.Steps...)
+	}
+	sortSteps(g.steps)
+	g.byName = make(map[string]*StepInfo, len(g.steps))
+	for _, s := range g.steps {
+		if other := g.byName[s.Name]; other != nil {
+			g.malformed("step-tags", s.Constructor.Pos(), "step field %s of %s: the name %q belongs to field %s of %s already",
+				s.Field, s.Constructor.ID, s.Name, other.Field, other.Constructor.ID)
+			continue
+		}
+		g.byName[s.Name] = s
+	}
+}
+
 func (g *Graph) addConstructor(component string, entry any) {
 	fn, t := entry, reflect.TypeOf(entry)
 	if e, ok := entry.(Edited); ok {
 		fn, t = e.Original, e.Type
 	}
-	if t == nil || t.Kind() != reflect.Func {
+	if t == nil || t.Kind() != reflect.Func || reflect.ValueOf(fn).IsNil() {
 		g.malformed("plain-constructors", "component "+component,
-			"entry of type %T is not a function: options, annotations, invokes and decorators have no place in a component", entry)
+			"entry of type %T is not a function (or is nil): options, annotations, invokes and decorators have no place in a component", entry)
 		return
 	}
-	c := &Constructor{Component: component, fn: fn}
+	_, edited := entry.(Edited)
+	c := &Constructor{Component: component, fn: fn, edited: edited}
 	c.locate(fn)
 	c.ID = component + "/" + c.Func
 	if t.IsVariadic() {
@@ -90,12 +110,13 @@ func (g *Graph) addConstructor(component string, entry any) {
 // where, and paths of the machine that built the binary do not belong in output.
 func (c *Constructor) locate(fn any) {
 	f := runtime.FuncForPC(reflect.ValueOf(fn).Pointer())
-	full := f.Name()
-	slash := strings.LastIndexByte(full, '/')
-	dot := slash + 1 + strings.IndexByte(full[slash+1:], '.')
-	c.Package, c.Func = full[:dot], strings.TrimSuffix(full[dot+1:], "-fm")
-	if i := strings.IndexByte(c.Func, '['); i >= 0 { // an instance of a generic function
-		c.Func = c.Func[:i]
+	c.symbol = f.Name()
+	slash := strings.LastIndexByte(c.symbol, '/')
+	dot := slash + 1 + strings.IndexByte(c.symbol[slash+1:], '.')
+	c.Package, c.Func = c.symbol[:dot], strings.TrimSuffix(c.symbol[dot+1:], "-fm")
+	c.Func = strings.ReplaceAll(c.Func, "[...]", "") // an instance of something generic
+	if plain, err := url.PathUnescape(c.Package); err == nil {
+		c.Package = plain // the linker escapes dots in the last element
 	}
 	file, line := f.FileLine(f.Entry())
 	const module = "github.com/meshd/meshd/"
@@ -105,7 +126,8 @@ func (c *Constructor) locate(fn any) {
 func (g *Graph) addParam(c *Constructor, t reflect.Type, field string, tag reflect.StructTag) {
 	if dig.IsIn(t) {
 		for i := range t.NumField() {
-			if f := t.Field(i); !f.Anonymous || dig.IsIn(f.Type) && f.Type != reflect.TypeFor[dig.In]() {
+			// fx refuses a field that is not exported, unless it is told to leave such fields out.
+			if f := t.Field(i); f.Type != reflect.TypeFor[dig.In]() && f.IsExported() {
 				g.addParam(c, f.Type, f.Name, f.Tag)
 			}
 		}
@@ -114,8 +136,11 @@ func (g *Graph) addParam(c *Constructor, t reflect.Type, field string, tag refle
 	p := Param{Field: field, Key: Key{Type: t, Name: tag.Get("name")}, Optional: tag.Get("optional") == "true"}
 	p.Role, p.Of = roleOf(t)
 	if group := tag.Get("group"); group != "" {
-		name, _, _ := strings.Cut(group, ",")
+		name, option, _ := strings.Cut(group, ",")
 		p.Role = RoleGroup
+		if option != "" {
+			g.malformed("groups", c.Pos(), "%s: field %s reads group %q with the option %q: only the whole group is of use", c.ID, field, name, option)
+		}
 		if t.Kind() != reflect.Slice {
 			g.malformed("groups", c.Pos(), "%s: field %s reads group %q into %s, which is not a slice", c.ID, field, name, typeName(t))
 			return
@@ -157,7 +182,11 @@ func roleOf(t reflect.Type) (Role, reflect.Type) {
 	if t == stepType {
 		return RoleStep, nil
 	}
-	if t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer {
+	own := t // a type of this package, not one that embeds such a type or points to it
+	if t.Kind() == reflect.Pointer && strings.HasPrefix(t.Elem().Name(), "Slot[") {
+		own = t.Elem()
+	}
+	if own.Kind() == reflect.Struct && own.PkgPath() == lifecyclePath {
 		if r, ok := reflect.Zero(t).Interface().(roled); ok {
 			return r.role()
 		}
@@ -201,13 +230,6 @@ func (g *Graph) addStep(c *Constructor, field string, tag reflect.StructTag) {
 			bad("tag rank: %q is not a number", text)
 		}
 	}
-	for _, other := range g.Constructors {
-		for _, o := range other.Steps {
-			if o.Name == s.Name {
-				bad("the name %q belongs to a step of %s already", s.Name, other.ID)
-			}
-		}
-	}
 	c.Steps = append(c.Steps, s)
 }
 
@@ -236,11 +258,13 @@ func (g *Graph) resolveSets(s *StepInfo) {
 		return
 	}
 	for field := range strings.SplitSeq(s.setsTag, ",") {
-		of := g.published(s, strings.TrimSpace(field))
-		if of == nil {
-			g.malformed("step-tags", s.Constructor.Pos(), "step %s: tag sets names %q, but no constructor of component %s publishes such a field", s.Name, field, s.Component)
+		field = strings.TrimSpace(field)
+		found := g.published(s, field)
+		if len(found) != 1 {
+			g.malformed("step-tags", s.Constructor.Pos(), "step %s: tag sets names %q, and %d constructors of component %s publish such a field: want one", s.Name, field, len(found), s.Component)
 			continue
 		}
+		of := found[0]
 		slot := g.slots[of]
 		if slot.setter != nil {
 			g.malformed("one-setter", s.Constructor.Pos(), "steps %s and %s both set %s", slot.setter.Name, s.Name, typeName(of))
@@ -251,26 +275,27 @@ func (g *Graph) resolveSets(s *StepInfo) {
 	}
 }
 
-func (g *Graph) published(s *StepInfo, field string) reflect.Type {
-	find := func(c *Constructor) reflect.Type {
+// published finds the types of the slots that a name stands for: of the step's own constructor if it publishes one
+// by that name, otherwise of the other constructors of its component.
+func (g *Graph) published(s *StepInfo, field string) []reflect.Type {
+	find := func(c *Constructor) (found []reflect.Type) {
 		for _, r := range c.Results {
 			if r.Role == RoleLoaded && r.Field == field+".Loaded" {
-				return r.Of
+				found = append(found, r.Of)
 			}
 		}
-		return nil
+		return found
 	}
-	if t := find(s.Constructor); t != nil {
-		return t
+	if own := find(s.Constructor); own != nil {
+		return own
 	}
+	var found []reflect.Type
 	for _, c := range g.Constructors {
 		if c.Component == s.Component {
-			if t := find(c); t != nil {
-				return t
-			}
+			found = append(found, find(c)...)
 		}
 	}
-	return nil
+	return found
 }
 
 func sortEdges(edges []Edge) {

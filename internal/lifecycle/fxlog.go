@@ -1,24 +1,39 @@
 package lifecycle
 
 import (
+	"net/url"
+	"slices"
+
 	"go.uber.org/fx/fxevent"
 )
 
-// constructorLog is fx's logger as far as meshd is concerned: it notes in the trace how long each constructor took.
-// What fails reaches the caller as an error.
+// constructorLog is fx's logger as far as meshd is concerned: it notes in the trace how long each constructor took,
+// and which one failed.
 type constructorLog struct {
 	trace *Trace
-	graph *Graph
-	// byFunc finds a constructor by module and function, as fx's events name them.
-	byFunc map[[2]string]*Constructor
+	// byName finds a constructor by module and function, as fx's events name them.
+	byName map[[2]string]*Constructor
+	// waitedFor are the constructors that fx runs before one, sorted.
+	waitedFor map[string][]string
+
+	failed *Constructor
+	err    error
 }
 
 func newConstructorLog(t *Trace, g *Graph) *constructorLog {
-	l := &constructorLog{trace: t, graph: g, byFunc: map[[2]string]*Constructor{}}
+	l := &constructorLog{trace: t, byName: map[[2]string]*Constructor{}, waitedFor: map[string][]string{}}
 	for _, c := range g.Constructors {
-		name := c.Package + "." + c.Func
-		l.byFunc[[2]string{c.Component, name + "()"}] = c
-		l.byFunc[[2]string{c.Component, name + "-fm()"}] = c // a method value
+		name := c.symbol
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		l.byName[[2]string{c.Component, name + "()"}] = c
+	}
+	for _, e := range g.Edges() {
+		l.waitedFor[e.Consumer] = append(l.waitedFor[e.Consumer], e.Provider)
+	}
+	for _, from := range l.waitedFor {
+		slices.Sort(from)
 	}
 	return l
 }
@@ -29,15 +44,12 @@ func (l *constructorLog) LogEvent(event fxevent.Event) {
 	if !ok {
 		return
 	}
-	c := l.byFunc[[2]string{run.ModuleName, run.Name}]
+	c := l.byName[[2]string{run.ModuleName, run.Name}]
 	if c == nil {
 		return
 	}
-	var waitedFor []string
-	for _, e := range l.graph.Edges() {
-		if e.Consumer == c.ID {
-			waitedFor = append(waitedFor, e.Provider)
-		}
+	l.trace.constructed(c, slices.Compact(slices.Clone(l.waitedFor[c.ID])), run.Runtime, run.Err)
+	if run.Err != nil && l.failed == nil {
+		l.failed, l.err = c, run.Err
 	}
-	l.trace.constructed(c, waitedFor, run.Runtime, run.Err)
 }

@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,6 +19,8 @@ type Graph struct {
 
 	providers map[Key][]*Constructor
 	slots     map[reflect.Type]*slotInfo
+	steps     []*StepInfo          // by phase and name
+	byName    map[string]*StepInfo // the first one of a name that is not unique
 }
 
 // Constructor is one constructor of a component.
@@ -36,7 +39,9 @@ type Constructor struct {
 	Results []Result
 	Steps   []*StepInfo
 
-	fn any
+	fn     any
+	edited bool   // by Edit
+	symbol string // the function's name as the linker and fx know it
 }
 
 // Pos gives "file:line".
@@ -216,24 +221,10 @@ func (g *Graph) Setter(of reflect.Type) (*StepInfo, *Constructor) {
 }
 
 // Steps lists all steps, sorted by phase and name.
-func (g *Graph) Steps() []*StepInfo {
-	var out []*StepInfo
-	for _, c := range g.Constructors {
-		out = append(out, c.Steps...)
-	}
-	sortSteps(out)
-	return out
-}
+func (g *Graph) Steps() []*StepInfo { return slices.Clone(g.steps) }
 
 // Step finds a step by name, or gives nil.
-func (g *Graph) Step(name string) *StepInfo {
-	for _, s := range g.Steps() {
-		if s.Name == name {
-			return s
-		}
-	}
-	return nil
-}
+func (g *Graph) Step(name string) *StepInfo { return g.byName[name] }
 
 // typeName gives a type with the full import paths of what it is made of.
 func typeName(t reflect.Type) string {

@@ -40,6 +40,7 @@ type Plan struct {
 
 	before map[string]map[string]Order // after -> before -> why, complete within a phase
 	reach  map[*Constructor]map[*Constructor]hop
+	loaded map[*Constructor][]loading
 }
 
 // hop is one link on the way from a constructor over what it takes.
@@ -49,13 +50,18 @@ type hop struct {
 }
 
 // MakePlan orders the steps. The violations are circles, and steps that would read a value before it is set; the
-// plan is complete only when there are none.
+// plan is complete only when there are none, and no fault in the list itself (Malformed).
 func MakePlan(g *Graph) (*Plan, []Violation) {
-	p := &Plan{Graph: g, before: map[string]map[string]Order{}, reach: map[*Constructor]map[*Constructor]hop{}}
+	p := &Plan{Graph: g, before: map[string]map[string]Order{}, reach: map[*Constructor]map[*Constructor]hop{}, loaded: map[*Constructor][]loading{}}
+	steps := g.Steps()
+	if len(g.byName) < len(steps) { // names that are not unique order nothing; Malformed has them
+		p.Steps = steps
+		return p, nil
+	}
 	for _, c := range g.Constructors {
 		p.reach[c] = g.reachable(c)
+		p.loaded[c] = p.loads(c)
 	}
-	steps := g.Steps()
 	var violations []Violation
 	for _, after := range steps {
 		violations = append(violations, p.checkReads(after)...)
@@ -74,7 +80,7 @@ func MakePlan(g *Graph) (*Plan, []Violation) {
 	for _, s := range steps {
 		if o, circle := p.before[s.Name][s.Name]; circle {
 			violations = append(violations, Violation{Rule: "no-circles", Pos: s.Constructor.Pos(),
-				Message: fmt.Sprintf("step %s comes before itself, by way of %s", s.Name, strings.Join(o.Via, " ← "))})
+				Message: fmt.Sprintf("step %s would have to come before itself, by way of %s (%s)", s.Name, o.Via[0], o.Reason)})
 		}
 	}
 	sortViolations(violations)
@@ -150,7 +156,7 @@ func (p *Plan) order(before, after *StepInfo) (Order, bool) {
 		if _, ok := p.reach[after.Constructor][before.Constructor]; ok {
 			o.Reason, o.Via = ByNeeds, p.chain(after.Constructor, before.Constructor)
 			// Reading the value is the more telling reason where both hold.
-			for _, l := range p.loads(after.Constructor) {
+			for _, l := range p.loaded[after.Constructor] {
 				if slices.Contains(before.Sets, l.param.Of) {
 					o.Reason, o.Via = ByLoaded, append(p.chain(after.Constructor, l.at), l.param.Key.Short())
 					break
@@ -159,7 +165,7 @@ func (p *Plan) order(before, after *StepInfo) (Order, bool) {
 			return o, true
 		}
 	}
-	for _, l := range p.loads(after.Constructor) {
+	for _, l := range p.loaded[after.Constructor] {
 		if slices.Contains(before.Sets, l.param.Of) {
 			o.Reason, o.Via = ByLoaded, append(p.chain(after.Constructor, l.at), l.param.Key.Short())
 			return o, true
@@ -180,7 +186,7 @@ func (p *Plan) order(before, after *StepInfo) (Order, bool) {
 // before the step runs.
 func (p *Plan) checkReads(s *StepInfo) []Violation {
 	var out []Violation
-	for _, l := range p.loads(s.Constructor) {
+	for _, l := range p.loaded[s.Constructor] {
 		setter, _ := p.Graph.Setter(l.param.Of)
 		chain := strings.Join(append(p.chain(s.Constructor, l.at), l.param.Key.Short()), " → ")
 		v := Violation{Rule: "loaded-before-read", Pos: l.at.Pos(), Symptom: "a value that is not there yet is read as if it were nothing"}
@@ -314,7 +320,7 @@ func (p *Plan) Takes(c *Constructor, shortName string) []string {
 
 // Reads reports whether a constructor takes, itself or through what it needs, the Loaded of a type.
 func (p *Plan) Reads(c *Constructor, of reflect.Type) bool {
-	for _, l := range p.loads(c) {
+	for _, l := range p.loaded[c] {
 		if l.param.Of == of {
 			return true
 		}

@@ -58,8 +58,8 @@ type Runner struct {
 
 // New makes the application: constructors run, in dependency order, and nothing else does. The error names every
 // violation if the plan cannot be made, and otherwise the constructor that failed.
-func New(components []Component, log *zap.Logger, opts Options) (*Runner, error) {
-	r := &Runner{log: log, now: time.Now, grace: cmp.Or(opts.Grace, DefaultGrace), before: opts.Before,
+func New(components []Component, logger *zap.Logger, opts Options) (*Runner, error) {
+	r := &Runner{log: logger, now: time.Now, grace: cmp.Or(opts.Grace, DefaultGrace), before: opts.Before,
 		steps: map[string]*running{}, fatal: make(chan error, 1), begun: map[Phase][]*running{}}
 	if opts.Began.IsZero() {
 		opts.Began = r.now()
@@ -67,6 +67,11 @@ func New(components []Component, log *zap.Logger, opts Options) (*Runner, error)
 	own := &startup{}
 	components = append(slices.Clone(components), own.component())
 	plan, violations := planOf(components)
+	for _, c := range plan.Graph.Constructors {
+		if c.edited {
+			return nil, fmt.Errorf("constructor %s was edited: it is there to be looked at, not to be run", c.ID)
+		}
+	}
 	if len(violations) > 0 {
 		errs := []error{errors.New("the start-up graph is not sound")}
 		for _, v := range violations {
@@ -77,13 +82,17 @@ func New(components []Component, log *zap.Logger, opts Options) (*Runner, error)
 	r.plan = plan
 	r.trace = newTrace(plan, opts.Began, r.now)
 	own.trace = r.trace
+	log := newConstructorLog(r.trace, plan.Graph)
 	r.app = fx.New(append(modules(components),
-		fx.WithLogger(func() fxevent.Logger { return newConstructorLog(r.trace, plan.Graph) }),
+		fx.WithLogger(func() fxevent.Logger { return log }),
 		// The budgets are the runner's: fx would bound all hooks of a start together, and roll back under the
 		// context that has just ended.
 		fx.StartTimeout(math.MaxInt64), fx.StopTimeout(math.MaxInt64),
 		fx.RecoverFromPanics(),
 		fx.Invoke(r.root()))...)
+	if c := log.failed; c != nil {
+		return nil, fmt.Errorf("constructing component %s: %s (%s): %w", c.Component, c.Func, c.Pos(), log.err)
+	}
 	if err := r.app.Err(); err != nil {
 		return nil, fmt.Errorf("constructing the application: %w", err)
 	}
@@ -163,6 +172,10 @@ func (r *Runner) root() any {
 			}
 			for _, i := range p.slots {
 				slot := args[0].Field(i).Interface().(setting)
+				if !slot.published() {
+					errs = append(errs, fmt.Errorf("step %s (component %s): its constructor gives an empty Published: make it with NewSlot and Publish", p.info.Name, p.info.Component))
+					continue
+				}
 				slot.bind(p.info.Name, p.info.Phase)
 				s.slots = append(s.slots, slot)
 			}
@@ -200,8 +213,11 @@ func (r *Runner) fail(err error) {
 }
 
 // Start runs the steps. If one of them fails, or the context ends, everything that had started is stopped, in
-// reverse and under fresh contexts, before Start returns; the error then names the step.
+// reverse and under fresh contexts, before Start returns; the error then names the step. A runner starts once.
 func (r *Runner) Start(ctx context.Context) error {
+	if r.startCtx != nil {
+		return errors.New("this runner was started before: make a new one")
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watched := make(chan struct{})
@@ -282,6 +298,8 @@ func (r *Runner) startPhase(phase Phase) error {
 			if first == nil { // the others only fail because this one did
 				first = err
 				cancel(err)
+			} else if step := (*StepError)(nil); errors.As(err, &step) && step.Abandoned {
+				r.notStopped(err)
 			}
 		})
 	}
@@ -314,11 +332,15 @@ func (r *Runner) stopPhase(phase Phase) {
 				}
 			}
 			if err := s.stop(); err != nil {
-				r.mu.Lock()
-				r.stopErrs = append(r.stopErrs, err)
-				r.mu.Unlock()
+				r.notStopped(err)
 			}
 		})
 	}
 	group.Wait()
+}
+
+func (r *Runner) notStopped(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopErrs = append(r.stopErrs, err)
 }

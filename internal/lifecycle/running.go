@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,11 @@ func (e *StepError) Error() string {
 
 // Unwrap gives the reason.
 func (e *StepError) Unwrap() error { return e.Err }
+
+func (e *StepError) fields() []zap.Field {
+	return []zap.Field{zap.String("component", e.Component), zap.String("step", e.Step), zap.Stringer("phase", e.Phase),
+		zap.String("waited_for", cmp.Or(e.WaitedFor, "nothing that it told")), zap.Duration("budget", e.Budget)}
+}
 
 // running is a step in one run of the application.
 type running struct {
@@ -90,7 +96,9 @@ func (s *running) error(err error) *StepError {
 // start runs Start within the step's budget, and then leaves Run running.
 func (s *running) start(ctx context.Context) error {
 	began := s.r.now()
-	s.r.trace.step(s.info.Name, func(span *Span, now time.Duration) { span.State, span.Started = Starting, now })
+	s.r.trace.step(s.info.Name, func(span *Span, now time.Duration) {
+		span.State, span.Started, span.Waits = Starting, now, s.info.Waits
+	})
 	err := s.within(ctx)
 	if err == nil {
 		for i, slot := range s.slots {
@@ -108,7 +116,11 @@ func (s *running) start(ctx context.Context) error {
 				span.State = Abandoned
 			}
 		})
-		s.r.log.Error("step failed", s.fields(zap.Duration("took", took), zap.String("waited_for", stepErr.WaitedFor), zap.Duration("budget", s.info.Budget), zap.Error(err))...)
+		if ctx.Err() != nil && !errors.Is(err, ErrBudget) { // by a signal, or because another step failed
+			s.r.log.Info("step cut short", s.fields(zap.Duration("took", took), zap.Bool("abandoned", stepErr.Abandoned), zap.Error(err))...)
+			return stepErr
+		}
+		s.r.log.Error("step failed", append(stepErr.fields(), zap.Duration("took", took), zap.Error(err), stackOf(err))...)
 		return stepErr
 	}
 	s.r.trace.step(s.info.Name, func(span *Span, now time.Duration) { span.State, span.Ended, span.Waits = Started, now, "" })
@@ -134,10 +146,7 @@ func (s *running) within(ctx context.Context) error {
 	for {
 		select {
 		case err := <-done:
-			if err != nil && ctx.Err() != nil {
-				err = errors.Join(context.Cause(ctx), err)
-			}
-			return err
+			return causeAnd(ctx, err)
 		case <-s.reports:
 			if s.info.Waits != "" {
 				budget.Reset(s.info.Budget)
@@ -154,14 +163,29 @@ func (s *running) within(ctx context.Context) error {
 		grace := time.NewTimer(s.r.grace)
 		defer grace.Stop()
 		select {
-		case <-done:
+		case err := <-done:
+			return cmp.Or(causeAnd(ctx, err), context.Cause(ctx))
 		case <-grace.C:
 			s.mu.Lock()
 			s.left = true
 			s.mu.Unlock()
+			return context.Cause(ctx)
 		}
-		return context.Cause(ctx)
 	}
+}
+
+// causeAnd adds to what a function returned why its context had ended, unless that is all it says.
+func causeAnd(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		if errors.Is(err, cause) {
+			return err
+		}
+		if err == ctx.Err() {
+			return cause
+		}
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
 }
 
 // supervise runs Run in a goroutine of its own until the step is stopped.
@@ -186,7 +210,7 @@ func (s *running) supervise() {
 				err = errors.New("it returned before it was asked to")
 			}
 			err = fmt.Errorf("run of step %s (component %s) ended: %w", s.info.Name, s.info.Component, err)
-			s.r.log.Error("run ended", s.fields(zap.Stringer("effect", s.step.OnExit), zap.Error(err))...)
+			s.r.log.Error("run ended", s.fields(zap.Stringer("effect", s.step.OnExit), zap.Error(err), stackOf(err))...)
 			switch s.step.OnExit {
 			case StopProcess:
 				s.r.fail(err)
@@ -243,7 +267,7 @@ func (s *running) stopOnce() error {
 	took := s.r.now().Sub(began)
 	if err != nil {
 		s.r.trace.step(s.info.Name, func(span *Span, _ time.Duration) { span.State, span.Error = Abandoned, err.Error() })
-		s.r.log.Error("step not stopped", s.fields(zap.Duration("took", took), zap.Error(err))...)
+		s.r.log.Error("step not stopped", s.fields(zap.Duration("took", took), zap.Duration("budget", s.info.StopBudget), zap.Error(err), stackOf(err))...)
 		return &StepError{Step: s.info.Name, Component: s.info.Component, Phase: s.info.Phase, Budget: s.info.StopBudget, Err: err}
 	}
 	s.r.trace.step(s.info.Name, func(span *Span, _ time.Duration) { span.State = Stopped })
@@ -268,8 +292,29 @@ func (s *running) endRun(ctx context.Context, cancel context.CancelCauseFunc, do
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			err = &panicError{p, debug.Stack()}
 		}
 	}()
 	return f()
+}
+
+// panicError is a panic that was caught. The stack goes into the log, and not into messages.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+// Unwrap gives the error that the panic was called with, if it was one.
+func (e *panicError) Unwrap() error {
+	err, _ := e.value.(error)
+	return err
+}
+
+func stackOf(err error) zap.Field {
+	if p := (*panicError)(nil); errors.As(err, &p) {
+		return zap.ByteString("stack", p.stack)
+	}
+	return zap.Skip()
 }

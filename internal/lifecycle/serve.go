@@ -38,12 +38,30 @@ func (r *Runner) Serve(signals <-chan os.Signal, exit func()) error {
 	err := r.serve(ctx, asked)
 	close(finished)
 	<-watched
+	r.lastWord(err)
 	return err
+}
+
+// lastWord logs how it ended: for a step that failed with its name, what it waited for and its budget, because the
+// lines of the roll-back have come after the line of the failure.
+func (r *Runner) lastWord(err error) {
+	if err == nil {
+		r.log.Info("stopped")
+		return
+	}
+	fields := []zap.Field{zap.Error(err)}
+	if step := (*StepError)(nil); errors.As(err, &step) {
+		fields = append(step.fields(), fields...)
+	}
+	r.log.Error("ended", fields...)
 }
 
 func (r *Runner) serve(ctx context.Context, asked <-chan struct{}) error {
 	if err := r.Start(ctx); err != nil {
-		if errors.Is(err, ErrInterrupted) && errors.Is(context.Cause(ctx), ErrInterrupted) {
+		if errors.Is(err, ErrInterrupted) {
+			if step := (*StepError)(nil); errors.As(err, &step) && step.Abandoned {
+				return err
+			}
 			return errors.Join(r.stopErrs...)
 		}
 		return fmt.Errorf("start failed: %w", err)

@@ -33,7 +33,10 @@ func (s *Slot[T]) Set(ctx context.Context, v T) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	name := reader(ctx)
-	if s.setter == "" || name != s.setter {
+	if s.setter == "" {
+		return fmt.Errorf("%s sets %s, which no step may yet: the application is not built", name, typeName(reflect.TypeFor[T]()))
+	}
+	if name != s.setter {
 		return fmt.Errorf("%s sets %s, which only step %q may (tag sets)", name, typeName(reflect.TypeFor[T]()), s.setter)
 	}
 	if s.has {
@@ -85,6 +88,10 @@ type Loaded[T any] struct{ slot *Slot[T] }
 
 // Get gives the value. Before it is set the error wraps ErrNotLoaded and names reader, owner and phase.
 func (l Loaded[T]) Get(ctx context.Context) (T, error) {
+	if l.slot == nil {
+		var zero T
+		return zero, fmt.Errorf("%s reads %s: %w: nobody published it", reader(ctx), typeName(reflect.TypeFor[T]()), ErrNotLoaded)
+	}
 	if v, ok := l.slot.get(); ok {
 		return v, nil
 	}
@@ -108,6 +115,10 @@ func (g Gate[T]) Wait(ctx context.Context) (T, error) {
 		v, _ := g.slot.get()
 		return v, nil
 	case <-ctx.Done():
+		v, ok := g.slot.get()
+		if ok {
+			return v, nil
+		}
 		var zero T
 		return zero, fmt.Errorf("waiting for %s: %w", typeName(reflect.TypeFor[T]()), context.Cause(ctx))
 	}
@@ -125,9 +136,11 @@ func Opened[T any](v T) Published[T] {
 type setting interface {
 	bind(setter string, phase Phase)
 	isSet() bool
+	published() bool
 }
 
 func (l Loaded[T]) bind(setter string, phase Phase) { l.slot.bind(setter, phase) }
+func (l Loaded[T]) published() bool                 { return l.slot != nil }
 func (l Loaded[T]) isSet() bool                     { _, ok := l.slot.get(); return ok }
 
 // roled tells Derive which of the special roles a type plays, and for which T.
