@@ -1,0 +1,3 @@
+package lifecycle_test
+
+import _ "go.uber.org/fx"

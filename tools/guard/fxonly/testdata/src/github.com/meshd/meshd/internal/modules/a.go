@@ -1,0 +1,7 @@
+package modules
+
+import (
+	_ "go.uber.org/dig"
+	_ "go.uber.org/fx"
+	_ "go.uber.org/fx/fxevent"
+)

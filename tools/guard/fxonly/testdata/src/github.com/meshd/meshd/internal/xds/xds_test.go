@@ -1,0 +1,3 @@
+package xds_test
+
+import _ "go.uber.org/fx" // want `internal/xds imports go.uber.org/fx:`

@@ -1,0 +1,7 @@
+package xds
+
+import "sync"
+
+var testMu sync.Mutex
+
+func init() {}

@@ -1,0 +1,4 @@
+package main
+
+import _ "github.com/meshd/meshd/internal/modules" // want `cmd/mesh-agent must not import internal/modules: only internal/cli/... may`
+func main()                                        {}

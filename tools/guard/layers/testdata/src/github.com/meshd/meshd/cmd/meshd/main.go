@@ -1,0 +1,5 @@
+package main
+
+import _ "github.com/meshd/meshd/internal/cli"
+
+func main() {}

@@ -1,0 +1,5 @@
+package admission
+
+import (
+	_ "time"
+)

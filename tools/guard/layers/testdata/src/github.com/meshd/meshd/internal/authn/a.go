@@ -1,0 +1,5 @@
+package authn
+
+import (
+	_ "time"
+)

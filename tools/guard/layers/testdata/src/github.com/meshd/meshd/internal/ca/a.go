@@ -1,0 +1,5 @@
+package ca
+
+import (
+	_ "time"
+)

@@ -1,0 +1,1 @@
+package strs // want `package path internal/common/strs: "common" says nothing`

@@ -1,0 +1,5 @@
+package kube
+
+import (
+	_ "k8s.io/client-go/rest"
+)

@@ -1,0 +1,5 @@
+package election
+
+import (
+	_ "k8s.io/client-go/tools/leaderelection"
+)

@@ -1,0 +1,6 @@
+package lifecycle
+
+import (
+	_ "github.com/meshd/meshd/internal/lifecycle/render"
+	_ "time"
+)

@@ -1,0 +1,5 @@
+package modelx
+
+import (
+	_ "time"
+)

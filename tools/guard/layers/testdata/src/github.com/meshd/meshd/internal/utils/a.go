@@ -1,0 +1,1 @@
+package utils // want `package path internal/utils: "utils" says nothing`

@@ -1,0 +1,5 @@
+package wrap
+
+import (
+	_ "github.com/meshd/meshd/internal/wrap/deep"
+)

@@ -1,0 +1,6 @@
+package deep
+
+import (
+	_ "github.com/meshd/meshd/internal/ca"
+	_ "github.com/meshd/meshd/internal/kube/election"
+)

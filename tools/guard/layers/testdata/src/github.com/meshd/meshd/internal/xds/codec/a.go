@@ -1,0 +1,5 @@
+package codec
+
+import (
+	_ "google.golang.org/grpc"
+)

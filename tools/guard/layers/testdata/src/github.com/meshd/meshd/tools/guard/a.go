@@ -1,0 +1,5 @@
+package guard
+
+import (
+	_ "strings"
+)

@@ -1,0 +1,5 @@
+package rig
+
+import "net/http/httptest"
+
+var Start = httptest.NewServer

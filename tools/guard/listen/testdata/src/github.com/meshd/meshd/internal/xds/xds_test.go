@@ -1,0 +1,5 @@
+package xds
+
+import "net"
+
+var _, _ = net.Listen("tcp", ":0")
