@@ -11,7 +11,7 @@ func xdsEnv() []Setting {
 		Setting{Name: "PILOT_DEBOUNCE_AFTER", Verdict: Honoured, As: "--debounce-after", Note: "The same, for everything but endpoints."},
 		Setting{Name: "PILOT_DEBOUNCE_MAX", Verdict: Honoured, As: "--debounce-max", Note: "The same, for everything but endpoints."},
 		Setting{Name: "PILOT_ENABLE_EDS_DEBOUNCE", Verdict: Refused,
-			Note: "Endpoints always have a window of their own, 10 ms of quiet and 100 ms at the most, and never wait for other changes; remove it."},
+			Note: "Endpoints never wait for other changes: their own window is `--endpoint-debounce-after` and `--endpoint-debounce-max`."},
 
 		Setting{Name: "PILOT_PUSH_THROTTLE", Verdict: Refused, Accepts: as("0"),
 			Note: "A push hands out bytes that exist already, so nothing has to be held back; remove it."},

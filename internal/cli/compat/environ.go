@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
-// serviceLink matches the variables that Kubernetes adds to a container for each service of its namespace. A service
-// named "pilot" makes ones that begin with PILOT_, and they are nobody's configuration.
 var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
+// ServiceLink reports whether a variable has the name of one that Kubernetes adds to a container for each service of
+// its namespace. A service named "pilot" makes ones that begin with PILOT_, and they are nobody's configuration.
+func ServiceLink(name string) bool { return serviceLink.MatchString(name) }
 
 // CheckEnv gives an error for every variable of istiod that is set and refused, sorted by name, and for every one that
 // begins with PILOT_ and is known to neither. environ has the form of os.Environ. An empty value counts as not set.
@@ -21,7 +23,7 @@ func CheckEnv(environ []string) []error {
 		switch {
 		case ok && s.Verdict == Refused && !s.accepts(v.value):
 			errs = append(errs, s.refusal())
-		case !ok && strings.HasPrefix(v.name, "PILOT_") && !serviceLink.MatchString(v.name):
+		case !ok && strings.HasPrefix(v.name, "PILOT_") && !ServiceLink(v.name):
 			errs = append(errs, fmt.Errorf("%s is set: unknown to meshd and to istiod %s: correct its name or remove it "+
 				"(docs/compatibility.md has the list)", v.name, Line))
 		}

@@ -46,3 +46,14 @@ func TestNotes(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+func TestServiceLink(t *testing.T) {
+	for name, want := range map[string]bool{
+		"MESHD_SERVICE_HOST": true, "MESHD_PORT": true, "MESHD_PORT_15010_TCP_ADDR": true, "MESHD_SERVICE_PORT_GRPC_XDS": true,
+		"MESHD_GRPC_ADDR": false, "MESHD_PORTS": false, "PILOT_DEBOUNCE_AFTER": false, "PORT": false,
+	} {
+		if got := ServiceLink(name); got != want {
+			t.Errorf("ServiceLink(%q) is %t", name, got)
+		}
+	}
+}

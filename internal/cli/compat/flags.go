@@ -46,7 +46,7 @@ func flags() []Setting {
 		{Name: "--keepaliveMaxServerConnectionAge", Verdict: Refused,
 			Note: "Not yet in this version: a stream lives as long as its client does; remove it."},
 		{Name: "--shutdownDuration", Verdict: Refused,
-			Note: "Every step of the stop has a budget of its own, which `meshd graph --stop` prints; remove it."},
+			Note: "`--drain` is how long clients get to move; each step of the stop has a budget besides, which `meshd graph --stop` prints."},
 
 		{Name: "--profile", Verdict: Refused, Switch: true, Accepts: []string{"false"},
 			Note: "Not yet in this version: there are no profiling pages; write `--profile=false` or remove it."},
