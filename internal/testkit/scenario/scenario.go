@@ -1,0 +1,201 @@
+// Package scenario loads cluster states and what an existing control plane sent for them, for tests.
+//
+// A scenario is a folder with input.yaml, the objects of a cluster, and expected/POD.json, the node that connected and
+// the resources it got, by type and name, as canonical JSON.
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+
+	"github.com/meshd/meshd/internal/config"
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+)
+
+// Scenario is a loaded folder.
+type Scenario struct {
+	// Name is the folder's.
+	Name   string
+	Stores *config.Stores
+	Synced config.Synced
+	// Clients are those of expected/, sorted by name.
+	Clients []Client
+}
+
+// Client is a proxy that connected, and what it got.
+type Client struct {
+	// Name is the file's without its ending.
+	Name  string
+	Proxy *model.Proxy
+	// Expected are JSON objects by type ("clusters", "endpoints", "listeners", "routes") and resource name.
+	Expected map[string]map[string]any
+}
+
+// Shared finds a folder of the scenarios that are kept beside the repository. Where they are absent the test is
+// skipped, or fails if MESHD_REQUIRE_SHARED=1 says that they must be there.
+func Shared(t testing.TB, name string) string {
+	t.Helper()
+	dir := filepath.Join(root(t), "..", "shared", "scenarios", name)
+	if _, err := os.Stat(dir); err != nil {
+		if os.Getenv("MESHD_REQUIRE_SHARED") == "1" {
+			t.Fatalf("MESHD_REQUIRE_SHARED=1, but the folder ../shared/scenarios/%s beside the repository cannot be read: %v", name, err)
+		}
+		t.Skipf("the folder ../shared/scenarios/%s beside the repository is absent", name)
+	}
+	return dir
+}
+
+// root is the repository's folder.
+func root(t testing.TB) string {
+	t.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("the path of this source file is not known")
+	}
+	return filepath.Join(filepath.Dir(file), "..", "..", "..")
+}
+
+// Load reads a scenario's folder; expected/ may be missing.
+func Load(t testing.TB, dir string) *Scenario {
+	t.Helper()
+	s := &Scenario{Name: filepath.Base(dir)}
+	s.Stores, s.Synced = Objects(t, filepath.Join(dir, "input.yaml"))
+	files, err := filepath.Glob(filepath.Join(dir, "expected", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		client, err := readClient(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Clients = append(s.Clients, client)
+	}
+	return s
+}
+
+// Snapshot compiles the scenario's objects with Istio's default mesh config, changed by edit if it is not nil.
+func (s *Scenario) Snapshot(t testing.TB, edit func(*meshv1alpha1.MeshConfig)) *snapshot.Snapshot {
+	t.Helper()
+	mesh := DefaultMesh()
+	if edit != nil {
+		edit(mesh)
+	}
+	compiler := snapshot.NewCompiler(s.Stores, func() *meshv1alpha1.MeshConfig { return mesh }, snapshot.Options{})
+	snap, err := compiler.Compile(s.Synced, nil)
+	if err != nil {
+		t.Fatalf("%s: %v", s.Name, err)
+	}
+	return snap
+}
+
+// DefaultMesh is what Istio's mesh config says to a proxy where nobody configured anything.
+func DefaultMesh() *meshv1alpha1.MeshConfig {
+	return &meshv1alpha1.MeshConfig{
+		EnableTracing:            true,
+		TrustDomain:              "cluster.local",
+		RootNamespace:            "istio-system",
+		EnableAutoMtls:           wrapperspb.Bool(true),
+		ConnectTimeout:           durationpb.New(10 * time.Second),
+		DnsRefreshRate:           durationpb.New(time.Minute),
+		ProtocolDetectionTimeout: durationpb.New(0),
+		ProxyListenPort:          15001,
+		ProxyInboundListenPort:   15006,
+		OutboundTrafficPolicy: &meshv1alpha1.MeshConfig_OutboundTrafficPolicy{
+			Mode: meshv1alpha1.MeshConfig_OutboundTrafficPolicy_ALLOW_ANY,
+		},
+		InboundTrafficPolicy: &meshv1alpha1.MeshConfig_InboundTrafficPolicy{
+			Mode: meshv1alpha1.MeshConfig_InboundTrafficPolicy_PASSTHROUGH,
+		},
+		DefaultConfig:    &meshv1alpha1.ProxyConfig{},
+		DefaultProviders: &meshv1alpha1.MeshConfig_DefaultProviders{},
+	}
+}
+
+func readClient(file string) (Client, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Client{}, err
+	}
+	var content struct {
+		Node struct {
+			ID       string
+			Metadata map[string]any
+		}
+		Clusters, Endpoints, Listeners, Routes map[string]any
+	}
+	if err := json.Unmarshal(data, &content); err != nil {
+		return Client{}, fmt.Errorf("%s: %w", file, err)
+	}
+	p, err := Proxy(content.Node.ID, content.Node.Metadata)
+	if err != nil {
+		return Client{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return Client{
+		Name:  strings.TrimSuffix(filepath.Base(file), ".json"),
+		Proxy: p,
+		Expected: map[string]map[string]any{
+			"clusters":  content.Clusters,
+			"endpoints": content.Endpoints,
+			"listeners": content.Listeners,
+			"routes":    content.Routes,
+		},
+	}, nil
+}
+
+// Proxy makes a proxy of a node's id and metadata.
+func Proxy(id string, metadata map[string]any) (*model.Proxy, error) {
+	p, err := model.ParseNodeID(id)
+	if err != nil {
+		return nil, err
+	}
+	text := func(name string) string {
+		s, _ := metadata[name].(string)
+		return s
+	}
+	p.Metadata = model.Metadata{
+		ClusterID:        text("CLUSTER_ID"),
+		MeshID:           text("MESH_ID"),
+		IstioVersion:     text("ISTIO_VERSION"),
+		Namespace:        text("NAMESPACE"),
+		ServiceAccount:   text("SERVICE_ACCOUNT"),
+		WorkloadName:     text("WORKLOAD_NAME"),
+		NodeName:         text("NODE_NAME"),
+		InterceptionMode: text("INTERCEPTION_MODE"),
+		Generator:        text("GENERATOR"),
+		Network:          text("NETWORK"),
+		Raw:              metadata,
+	}
+	if p.Metadata.Generator == "grpc" {
+		p.Flavor = model.FlavorGRPC
+	}
+	if labels, ok := metadata["LABELS"].(map[string]any); ok {
+		p.Metadata.Labels = map[string]string{}
+		for name, value := range labels {
+			p.Metadata.Labels[name] = fmt.Sprint(value)
+		}
+	}
+	return p, nil
+}
+
+// JSON is a resource as the expected files show it, ready for Diff.
+func JSON(m proto.Message) (any, error) {
+	data, err := marshal.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.ProtoReflect().Descriptor().FullName(), err)
+	}
+	var out any
+	return out, json.Unmarshal(data, &out)
+}
