@@ -6,14 +6,16 @@ package listen
 
 import (
 	"go/ast"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 
 	"github.com/meshd/meshd/tools/guard/house"
 )
 
-// Analyzer reports listening outside the packages of Places, and imports of Opener outside Importers.
+// Analyzer reports listening outside the packages of Places, and imports of Opener by files other than Importers.
 var Analyzer = &analysis.Analyzer{
 	Name: "listen",
 	Doc:  "ports are opened by the lifecycle listeners only (rule listeners-last)",
@@ -28,16 +30,16 @@ func run(pass *analysis.Pass) (any, error) {
 	for _, place := range Places {
 		allowed = allowed || house.Match(pass.Pkg.Path(), place.Package)
 	}
-	mayImport := allowed || house.Match(pass.Pkg.Path(), Importers...)
+	if allowed {
+		return nil, nil
+	}
 	for _, file := range house.Code(pass) {
+		name := house.Rel(pass.Pkg.Path()) + "/" + filepath.Base(pass.Fset.Position(file.Pos()).Filename)
 		for _, spec := range file.Imports {
-			if house.Match(house.ImportPath(spec), Opener) && !mayImport {
-				pass.ReportRangef(spec, "%s imports %s, which opens ports: only internal/modules may, where the two lifecycle listeners are declared (rule listeners-last)",
-					house.Rel(pass.Pkg.Path()), Opener)
+			if house.Match(house.ImportPath(spec), Opener) && !mayImport(name) {
+				pass.ReportRangef(spec, "%s imports %s, which opens ports: only the two lifecycle listeners may, %s (rule listeners-last)",
+					name, Opener, importers())
 			}
-		}
-		if allowed {
-			continue
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			id, ok := n.(*ast.Ident)
@@ -52,4 +54,21 @@ func run(pass *analysis.Pass) (any, error) {
 		})
 	}
 	return nil, nil
+}
+
+func mayImport(file string) bool {
+	for _, i := range Importers {
+		if i.File == file {
+			return true
+		}
+	}
+	return false
+}
+
+func importers() string {
+	var files []string
+	for _, i := range Importers {
+		files = append(files, i.File)
+	}
+	return strings.Join(files, " and ")
 }

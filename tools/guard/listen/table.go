@@ -6,11 +6,14 @@ var Places = []struct{ Package, Why string }{
 	{"internal/testkit/...", "test tools run servers of their own"},
 }
 
-// Opener is the package of Places that production code opens ports with, and Importers those that may import it.
+// Opener is the package of Places that the product opens ports with.
 const Opener = "internal/listener"
 
-// Importers may import Opener: the components of the two lifecycle listeners are declared there.
-var Importers = []string{"internal/modules/..."}
+// Importers are the files that may import Opener: the two lifecycle listeners.
+var Importers = []struct{ File, Why string }{
+	{"internal/modules/admin.go", "the admin listener: the health and monitoring ports, in phase Admin"},
+	{"internal/modules/listeners.go", "the traffic listeners: one component, in phase Listen"},
+}
 
 // Forbidden are the functions, methods and constants that open a port, or lead to one, by full name.
 var Forbidden = []string{

@@ -56,6 +56,7 @@ var primitives = []struct{ pkg, does, names string }{
 	{"net/http", ports, "ListenAndServe* Server.ListenAndServe*"},
 	{"net/http/httptest", ports, "NewServer NewTLSServer NewUnstartedServer Server.*"},
 
+	{"github.com/prometheus/client_golang/prometheus/collectors", process, "NewGoCollector NewProcessCollector"},
 	{"google.golang.org/grpc", goroutine, "Dial DialContext NewClient Server.Serve"},
 	{"google.golang.org/grpc/xds", readsFile, "NewGRPCServer"},
 	{"google.golang.org/grpc/credentials", readsFile, "NewClientTLSFromFile NewServerTLSFromFile"},

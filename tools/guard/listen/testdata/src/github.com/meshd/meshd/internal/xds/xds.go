@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	_ "github.com/meshd/meshd/internal/listener" // want `internal/xds imports internal/listener, which opens ports`
+	_ "github.com/meshd/meshd/internal/listener" // want `internal/xds/xds.go imports internal/listener, which opens ports`
 )
 
 type embeds struct{ http.Server }

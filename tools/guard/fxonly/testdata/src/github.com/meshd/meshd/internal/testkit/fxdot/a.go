@@ -1,0 +1,3 @@
+package fxdot
+
+import _ "go.uber.org/fx"
