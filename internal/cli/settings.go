@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/meshd/meshd/internal/cli/compat"
+	"github.com/meshd/meshd/internal/logging"
+	"github.com/meshd/meshd/internal/modules"
+)
+
+// settings are the flags of `meshd discovery`. `meshd graph` takes them too, because they decide what is in the graph.
+type settings struct {
+	options            modules.Options
+	logLevel, logForms string
+}
+
+// addTo declares the flags. Each has an environment variable, which its usage names; a flag goes before a variable,
+// and meshd's variable before istiod's.
+func (s *settings) addTo(flags *pflag.FlagSet) {
+	o := &s.options
+	flags.StringVar(&o.Dir, "dir", "", "directory of YAML manifests to serve, watched for changes")
+	flags.StringVar(&o.MeshConfig, "mesh-config", "", "file with Istio's MeshConfig, watched for changes (default: Istio's defaults)")
+	flags.StringVar(&o.GRPCAddr, "grpc-addr", ":15010", "address of plaintext xDS; empty switches it off")
+	flags.StringVar(&o.HTTPAddr, "http-addr", ":8080", "address of /ready, /readyz, /livez and /version")
+	flags.StringVar(&o.MonitoringAddr, "monitoring-addr", ":15014", "address of /metrics and /debug/, beside what --http-addr has")
+	flags.StringVar(&o.AddressesFile, "addresses-file", "", "file to write the bound addresses to, as JSON by flag; of use with port 0")
+	flags.StringVar(&o.Domain, "domain", "cluster.local", "DNS domain of the cluster")
+	flags.StringVar(&o.ClusterID, "cluster-id", "Kubernetes", "id of the cluster that the endpoints belong to")
+	flags.DurationVar(&o.DebounceAfter, "debounce-after", 100*time.Millisecond, "quiet time before changes are compiled and pushed")
+	flags.DurationVar(&o.DebounceMax, "debounce-max", 10*time.Second, "longest time that changes wait to be compiled")
+	flags.DurationVar(&o.EndpointDebounceAfter, "endpoint-debounce-after", 10*time.Millisecond, "the same as --debounce-after, for changes of endpoints alone")
+	flags.DurationVar(&o.EndpointDebounceMax, "endpoint-debounce-max", 100*time.Millisecond, "the same as --debounce-max, for changes of endpoints alone")
+	flags.DurationVar(&o.Drain, "drain", 10*time.Second, "time for clients to move to another replica when the process stops")
+	flags.StringVar(&s.logLevel, "log-level", "info", "least level to log: debug, info, warn, error; for single components as in xds=debug,default=info")
+	flags.StringVar(&s.logForms, "log-format", "text", "form of the log: text or json")
+	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " (env " + envName(f.Name) + ")" })
+}
+
+const envPrefix = "MESHD_"
+
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// fromEnviron sets the flags that were not given from the environment. Variables that nobody reads are errors: a
+// setting that is silently ignored is worse than one that is refused.
+func (s *settings) fromEnviron(flags *pflag.FlagSet, environ []string) error {
+	values := map[string]string{}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		values[name] = value
+	}
+	var errs []error
+	known := map[string]bool{}
+	s.visit(flags, func(f *pflag.Flag) {
+		names := append([]string{envName(f.Name)}, compat.EnvFor("--"+f.Name)...)
+		known[names[0]] = true
+		if f.Changed {
+			return
+		}
+		for _, name := range names {
+			value, ok := values[name]
+			if !ok || value == "" && name != names[0] {
+				continue
+			}
+			if err := f.Value.Set(value); err != nil {
+				errs = append(errs, fmt.Errorf("environment variable %s=%q: %w", name, value, err))
+			}
+			return
+		}
+	})
+	for name := range values {
+		if strings.HasPrefix(name, envPrefix) && !known[name] {
+			errs = append(errs, fmt.Errorf("environment variable %s is set, but meshd has no flag --%s", name,
+				strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), "_", "-"))))
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(append(errs, compat.CheckEnv(environ)...)...)
+}
+
+// visit calls f for the flags of addTo, and not for those that a command has besides.
+func (s *settings) visit(flags *pflag.FlagSet, f func(*pflag.Flag)) {
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&settings{}).addTo(own)
+	own.VisitAll(func(o *pflag.Flag) {
+		if flag := flags.Lookup(o.Name); flag != nil {
+			f(flag)
+		}
+	})
+}
+
+// validate finds everything that is wrong with the settings, before anything is built.
+func (s *settings) validate() error {
+	o := s.options
+	var errs []error
+	bad := func(flag, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("--%s: %s", flag, fmt.Sprintf(format, args...)))
+	}
+	if o.Dir == "" {
+		bad("dir", "no source of configuration is given; name a directory of manifests, for example --dir deploy/samples/shop")
+	}
+	if o.AddressesFile != "" {
+		if info, err := os.Stat(filepath.Dir(o.AddressesFile)); err != nil || !info.IsDir() {
+			bad("addresses-file", "%s is not in a directory that exists", o.AddressesFile)
+		}
+	}
+	addresses := map[string]string{}
+	for _, a := range []struct{ flag, value string }{{"grpc-addr", o.GRPCAddr}, {"http-addr", o.HTTPAddr}, {"monitoring-addr", o.MonitoringAddr}} {
+		if a.value == "" && a.flag == "grpc-addr" {
+			continue
+		}
+		port, err := checkAddress(a.value)
+		switch {
+		case err != nil:
+			bad(a.flag, "%v", err)
+		case port != 0 && addresses[a.value] != "":
+			bad(a.flag, "%s is the address of --%s already", a.value, addresses[a.value])
+		}
+		addresses[a.value] = a.flag
+	}
+	if !isDomain(o.Domain) {
+		bad("domain", "%q is not a DNS domain", o.Domain)
+	}
+	if o.ClusterID == "" {
+		bad("cluster-id", "must not be empty")
+	}
+	for _, d := range []struct {
+		quiet, longest         string
+		quietValue, longestVal time.Duration
+	}{
+		{"debounce-after", "debounce-max", o.DebounceAfter, o.DebounceMax},
+		{"endpoint-debounce-after", "endpoint-debounce-max", o.EndpointDebounceAfter, o.EndpointDebounceMax},
+	} {
+		switch {
+		case d.quietValue < 0:
+			bad(d.quiet, "%s is negative", d.quietValue)
+		case d.longestVal < d.quietValue:
+			bad(d.longest, "%s is less than --%s %s", d.longestVal, d.quiet, d.quietValue)
+		}
+	}
+	if o.Drain < 0 {
+		bad("drain", "%s is negative", o.Drain)
+	}
+	if _, err := logging.ParseLevels(s.logLevel); err != nil {
+		bad("log-level", "%v", err)
+	}
+	if _, err := logging.ParseFormat(s.logForms); err != nil {
+		bad("log-format", "%v", err)
+	}
+	return errors.Join(errs...)
+}
+
+// checkAddress reads HOST:PORT, where the host may be empty, and gives the port.
+func checkAddress(address string) (int, error) {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return 0, fmt.Errorf("%q is not an address: want HOST:PORT or :PORT", address)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil || n < 0 || n > 65535 {
+		return 0, fmt.Errorf("%q has no port between 0 and 65535", address)
+	}
+	return n, nil
+}
+
+func isDomain(s string) bool {
+	if s == "" || len(s) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+	}
+	return true
+}

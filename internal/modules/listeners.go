@@ -1,0 +1,111 @@
+package modules
+
+import (
+	"context"
+	"net"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+
+	"github.com/meshd/meshd/internal/lifecycle"
+	"github.com/meshd/meshd/internal/listener"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds"
+)
+
+func listeners(o Options) lifecycle.Component {
+	c := lifecycle.Component{
+		Name: "listeners",
+		For:  "the traffic ports: addresses claimed in the first second, opened when everything behind them is ready",
+		New:  []any{newAddresses, newSockets},
+	}
+	if o.GRPCAddr != "" {
+		c.New = append(c.New, newPlaintextPort)
+	}
+	return c
+}
+
+func newAddresses(o Options) *listener.Addresses { return listener.NewAddresses(o.AddressesFile) }
+
+type socketsOut struct {
+	fx.Out
+	Sockets lifecycle.Published[*listener.Sockets]
+	Claim   lifecycle.Step `name:"listeners.claim" phase:"preflight" sets:"Sockets"`
+}
+
+func newSockets(o Options) socketsOut {
+	slot := lifecycle.NewSlot[*listener.Sockets]()
+	sockets := listener.NewSockets()
+	return socketsOut{
+		Sockets: slot.Publish(),
+		Claim: lifecycle.Step{
+			Start: func(ctx context.Context) error {
+				if o.GRPCAddr != "" {
+					if err := sockets.Claim(ctx, "--grpc-addr", o.GRPCAddr); err != nil {
+						return err
+					}
+				}
+				return slot.Set(ctx, sockets)
+			},
+			Stop: func(context.Context) error { return sockets.Close() },
+		},
+	}
+}
+
+type plaintextPortIn struct {
+	fx.In
+	Options   Options
+	Sockets   lifecycle.Loaded[*listener.Sockets]
+	Snapshots lifecycle.Loaded[*snapshot.Live] // nobody is answered before there is something to answer
+	Server    PlaintextServer
+	XDS       *xds.Server
+	Addresses *listener.Addresses
+	Log       *zap.Logger
+}
+
+type plaintextPortOut struct {
+	fx.Out
+	Serve lifecycle.Step `name:"listeners.plaintext" phase:"listen" listener:"--grpc-addr" probe:"plaintext-xds" rank:"2" stop:"1m"`
+}
+
+func newPlaintextPort(in plaintextPortIn) plaintextPortOut {
+	const flag = "--grpc-addr"
+	var port net.Listener
+	return plaintextPortOut{Serve: lifecycle.Step{
+		Start: func(ctx context.Context) error {
+			if _, err := in.Snapshots.Get(ctx); err != nil {
+				return err
+			}
+			sockets, err := in.Sockets.Get(ctx)
+			if err != nil {
+				return err
+			}
+			if port, err = sockets.Listen(flag); err != nil {
+				return err
+			}
+			in.Log.Named("listeners").Info("listening", zap.String("flag", flag), zap.Stringer("addr", port.Addr()))
+			return in.Addresses.Bound(flag, port.Addr())
+		},
+		Run: func(ctx context.Context) error {
+			served := make(chan error, 1)
+			go func() { served <- in.Server.Serve(port) }()
+			select {
+			case err := <-served:
+				return err
+			case <-ctx.Done():
+			}
+			// Streams are told to move first; then the port closes.
+			drain, cancel := context.WithTimeout(context.Background(), in.Options.Drain)
+			defer cancel()
+			in.XDS.Drain(drain)
+			in.Server.Stop()
+			return <-served
+		},
+		Stop: func(context.Context) error {
+			if port != nil {
+				port.Close() // the server has closed it, if it ran
+			}
+			return nil
+		},
+	}}
+}

@@ -1,0 +1,68 @@
+// Package modules is the assembly: which components meshd consists of, and what each of them takes and gives.
+//
+// There is one file for each component, and nothing else. The order of start and stop is written nowhere here: it
+// follows from the parameters of the constructors, the tags of their steps, and the phases (see docs/ordering.md).
+package modules
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/meshd/meshd/internal/lifecycle"
+)
+
+// Options are the settings of `meshd discovery`, validated. They decide which components there are.
+type Options struct {
+	// Dir is the directory of manifests that stands in for the API server.
+	Dir string
+	// MeshConfig is the file of the mesh config; none if empty.
+	MeshConfig string
+	// GRPCAddr is the address of the plaintext port; empty switches it off.
+	GRPCAddr string
+	// HTTPAddr is the address of the health port.
+	HTTPAddr string
+	// MonitoringAddr is the address of metrics and debug pages.
+	MonitoringAddr string
+	// AddressesFile receives the bound addresses as JSON; none if empty.
+	AddressesFile string
+	// Domain is the cluster's DNS domain.
+	Domain string
+	// ClusterID is the id of the cluster that endpoints belong to.
+	ClusterID string
+	// DebounceAfter and DebounceMax are the quiet time and the longest wait before changes are compiled.
+	DebounceAfter, DebounceMax time.Duration
+	// EndpointDebounceAfter and EndpointDebounceMax are the same for changes of endpoints alone.
+	EndpointDebounceAfter, EndpointDebounceMax time.Duration
+	// Drain is how long streams are given to move when the process stops.
+	Drain time.Duration
+	// Log is the process's logger.
+	Log *zap.Logger
+}
+
+// All lists the components for some options, in the order of their data path; nothing depends on this order.
+func All(o Options) []lifecycle.Component {
+	components := []lifecycle.Component{
+		settings(o), environment(), meshConfig(), source(), generators(), snapshots(), connections(), discovery(),
+		readinessProbes(), adminPorts(), listeners(o),
+	}
+	if o.GRPCAddr != "" {
+		components = append(components, plaintextGRPC())
+	}
+	return components
+}
+
+// Variant is one combination of the options that decide which components there are.
+type Variant struct {
+	// Name lists the combination, for example "source=directory,plaintext=on".
+	Name    string
+	Options Options
+}
+
+// Variants lists every combination that exists, for `meshd graph verify` and the lock file.
+func Variants() []Variant {
+	return []Variant{
+		{Name: "source=directory,plaintext=on", Options: Options{Dir: ".", GRPCAddr: ":15010"}},
+		{Name: "source=directory,plaintext=off", Options: Options{Dir: "."}},
+	}
+}

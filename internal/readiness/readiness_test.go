@@ -1,0 +1,160 @@
+package readiness
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/meshd/meshd/internal/lifecycle"
+)
+
+// steps stand in for the trace of a start.
+type steps []lifecycle.StepStatus
+
+func (s steps) Steps() []lifecycle.StepStatus { return s }
+
+func checker(t *testing.T, s Steps, log *zap.Logger, probes ...Probe) *Checker {
+	t.Helper()
+	c, err := New(s, probes, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func get(h http.Handler, target string) (int, string) {
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+	return w.Code, w.Body.String()
+}
+
+var started = lifecycle.StepStatus{Name: "a.do", Component: "a", Probe: "a", State: lifecycle.Started}
+
+func TestEmptySetIsNotReady(t *testing.T) {
+	c := checker(t, steps{{Name: "no.probe", State: lifecycle.Started}}, zap.NewNop())
+	c.Announce(true)
+	if code, body := get(c.ReadyHandler(), "/ready"); code != http.StatusServiceUnavailable || !strings.Contains(body, "no readiness probe is known") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+func TestNotReadyBeforeAndAfterTheAnnouncement(t *testing.T) {
+	c := checker(t, steps{started}, zap.NewNop())
+	if c.Report().Ready {
+		t.Error("ready before the start has reached its end")
+	}
+	c.Announce(true)
+	if r := c.Report(); !r.Ready {
+		t.Errorf("not ready: %v", r.NotReady())
+	}
+	c.Announce(false)
+	if c.Report().Ready {
+		t.Error("still ready when the stop has begun")
+	}
+}
+
+func TestEveryStateButStartedIsNotReady(t *testing.T) {
+	for _, state := range []lifecycle.State{lifecycle.Pending, lifecycle.Starting, lifecycle.Degraded, lifecycle.Failed, lifecycle.Abandoned, lifecycle.Stopping, lifecycle.Stopped} {
+		since := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+		c := checker(t, steps{started, {Name: "b.sync", Component: "b", Probe: "b-synced", State: state, Since: since, Waits: "the API server", Error: "refused"}}, zap.NewNop())
+		c.Announce(true)
+		code, body := get(c.ReadyHandler(), "/ready")
+		if code != http.StatusServiceUnavailable {
+			t.Errorf("%s: %d", state, code)
+		}
+		for _, want := range []string{"b-synced", "(b)", "b.sync", string(state), "the API server", "refused", "2026-01-02T03:04:05Z"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s: %q lacks %q", state, body, want)
+			}
+		}
+		if strings.Contains(body, "a.do") {
+			t.Errorf("%s: the body names what is ready: %q", state, body)
+		}
+	}
+}
+
+func TestProbeOfComponent(t *testing.T) {
+	var err error
+	c := checker(t, steps{started}, zap.NewNop(), Probe{Name: "directory", Component: "source", Check: func() error { return err }})
+	c.Announce(true)
+	if !c.Report().Ready {
+		t.Fatal("not ready")
+	}
+	err = errors.New("the directory is gone")
+	if code, body := get(c.ReadyHandler(), "/ready"); code != http.StatusServiceUnavailable || !strings.Contains(body, "the directory is gone") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+func TestProbeThatPanicsIsNotReady(t *testing.T) {
+	c := checker(t, steps{started}, zap.NewNop(), Probe{Name: "p", Component: "x", Check: func() error { panic("boom") }})
+	c.Announce(true)
+	if code, body := get(c.ReadyHandler(), "/ready"); code != http.StatusServiceUnavailable || !strings.Contains(body, "boom") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+func TestNamesAreUnique(t *testing.T) {
+	ok := func() error { return nil }
+	for name, probes := range map[string][]Probe{
+		"two of components":     {{Name: "x", Check: ok}, {Name: "x", Check: ok}},
+		"component and step":    {{Name: "a", Check: ok}},
+		"without name":          {{Check: ok}},
+		"without function":      {{Name: "x"}},
+		"the name of the start": {{Name: announcement, Check: ok}},
+	} {
+		if _, err := New(steps{started}, probes, zap.NewNop()); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// A probe is named once per change in the log, however often it is asked.
+func TestLogOncePerChange(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	err := errors.New("first reason")
+	c := checker(t, steps{started}, zap.New(core), Probe{Name: "p", Component: "x", Check: func() error { return err }})
+	about := func() (n int) {
+		for range 5 {
+			c.Report()
+		}
+		for _, e := range logs.TakeAll() {
+			if e.ContextMap()["probe"] == "p" {
+				n++
+			}
+		}
+		return n
+	}
+	if n := about(); n != 1 {
+		t.Errorf("not ready: %d lines, want 1", n)
+	}
+	if n := about(); n != 0 {
+		t.Errorf("unchanged: %d lines, want 0", n)
+	}
+	err = nil
+	if n := about(); n != 1 {
+		t.Errorf("ready again: %d lines, want 1", n)
+	}
+}
+
+func TestVerbose(t *testing.T) {
+	c := checker(t, steps{started}, zap.NewNop(), Probe{Name: "bad", Component: "x", Check: func() error { return errors.New("why") }})
+	c.Announce(true)
+	code, body := get(c.VerboseHandler(), "/readyz?verbose")
+	if code != http.StatusServiceUnavailable || !strings.Contains(body, "[+] a (a)") || !strings.Contains(body, "[-] bad (x)") {
+		t.Errorf("%d %s", code, body)
+	}
+	code, body = get(c.VerboseHandler(), "/readyz?format=json")
+	if code != http.StatusServiceUnavailable || !strings.Contains(body, `"reason":"why"`) {
+		t.Errorf("%d %s", code, body)
+	}
+	if code, _ := get(LiveHandler(), "/livez"); code != http.StatusOK {
+		t.Errorf("/livez %d", code)
+	}
+}
