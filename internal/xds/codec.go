@@ -1,0 +1,51 @@
+package xds
+
+import (
+	"google.golang.org/grpc/encoding"
+	protocodec "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/meshd/meshd/internal/xds/subscription"
+)
+
+// Codec is the codec that a gRPC server must be made with (grpc.ForceServerCodecV2) to serve xDS. A response is sent
+// as the frames of its resources, shared by all streams, and a tail of a few bytes; every other message is left to
+// gRPC's ordinary proto codec.
+func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(protocodec.Name)} }
+
+type codec struct{ encoding.CodecV2 }
+
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if m, ok := v.(wireMessage); ok {
+		return mem.BufferSlice(m), nil
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// wireMessage is a message that is serialised already.
+type wireMessage mem.BufferSlice
+
+// The fields of a DiscoveryResponse beside its resources.
+const (
+	versionField protowire.Number = 1
+	typeURLField protowire.Number = 4
+	nonceField   protowire.Number = 5
+)
+
+// encodeSotW writes a response of the state-of-the-world protocol. Fields of a message may come in any order, so what
+// differs per stream comes last.
+func encodeSotW(r subscription.Response) wireMessage {
+	out := make(wireMessage, 0, len(r.Resources)+1)
+	for _, res := range r.Resources {
+		out = append(out, res.Frame())
+	}
+	var tail []byte
+	tail = protowire.AppendTag(tail, versionField, protowire.BytesType)
+	tail = protowire.AppendString(tail, r.Version)
+	tail = protowire.AppendTag(tail, typeURLField, protowire.BytesType)
+	tail = protowire.AppendString(tail, r.Type.URL)
+	tail = protowire.AppendTag(tail, nonceField, protowire.BytesType)
+	tail = protowire.AppendString(tail, r.Nonce)
+	return append(out, mem.SliceBuffer(tail))
+}

@@ -1,0 +1,230 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/translate"
+)
+
+// Failure is a recipe that did not come to a resource.
+type Failure struct {
+	Flavor  model.Flavor
+	TypeURL string
+	Name    string
+	Err     error
+}
+
+// Stats counts what a store did since it was made.
+type Stats struct {
+	// Generated counts the resources that were built, Reused the requests that were answered with one built before.
+	Generated, Reused uint64
+	// Failed counts the recipes that did not come to a resource.
+	Failed uint64
+	// Interned counts the resources that were built although equal bytes were there already.
+	Interned uint64
+}
+
+// Store interns resources by content. One store serves all generators, through a pool for each.
+// It is safe for concurrent use.
+type Store struct {
+	generated, reused, failed, interned atomic.Uint64
+
+	mu      sync.Mutex
+	content map[digest]weak.Pointer[Resource]
+	sweepAt int
+}
+
+// NewStore makes an empty store.
+func NewStore() *Store {
+	return &Store{content: map[digest]weak.Pointer[Resource]{}, sweepAt: minSweep}
+}
+
+// Stats gives the counts of this moment.
+func (s *Store) Stats() Stats {
+	return Stats{
+		Generated: s.generated.Load(), Reused: s.reused.Load(),
+		Failed: s.failed.Load(), Interned: s.interned.Load(),
+	}
+}
+
+// minSweep is the size below which looking for dead entries is not worth it. Above it, a table is swept when it has
+// twice the entries that the last sweep left, so that sweeping costs a constant share of what filled the table.
+const minSweep = 256
+
+// intern gives the resource of that content, this one or an equal one made before.
+func (s *Store) intern(name string, frame []byte, sum digest) *Resource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.content[sum].Value(); r != nil {
+		s.interned.Add(1)
+		return r
+	}
+	r := newResource(name, frame, sum)
+	s.content[sum] = weak.Make(r)
+	if len(s.content) > s.sweepAt {
+		for k, p := range s.content {
+			if p.Value() == nil {
+				delete(s.content, k)
+			}
+		}
+		s.sweepAt = max(minSweep, 2*len(s.content))
+	}
+	return r
+}
+
+// Pool makes the resources of one generator.
+type Pool struct {
+	store   *Store
+	flavor  model.Flavor
+	typeURL string
+	report  func(Failure)
+
+	mu      sync.Mutex
+	entries map[recipeKey]*entry
+	sweepAt int
+}
+
+// NewPool makes the pool of one generator. Each recipe that fails is reported once, from the goroutine that tried it.
+func (s *Store) NewPool(flavor model.Flavor, typeURL string, report func(Failure)) *Pool {
+	return &Pool{
+		store: s, flavor: flavor, typeURL: typeURL, report: report,
+		entries: map[recipeKey]*entry{}, sweepAt: minSweep,
+	}
+}
+
+// recipeKey tells recipes of one generator apart.
+type recipeKey struct {
+	name string
+	key  any
+}
+
+// entry is a recipe that was asked for. What it came to is guarded by mu, which is held while building, so that
+// others who want the same wait and then share it.
+type entry struct {
+	mu   sync.Mutex
+	made weak.Pointer[Resource]
+	err  error
+
+	// Guarded by the pool's mutex: who is between asking and leaving, and whether anyone came since the last sweep.
+	users int
+	used  bool
+}
+
+// Get gives the resource of a recipe, built at most once as long as someone refers to it. An error names the resource; a recipe
+// that failed is not tried again while it keeps being asked for.
+func (p *Pool) Get(r translate.Recipe) (*Resource, error) {
+	e, err := p.enter(r)
+	if err != nil {
+		p.fail(r.Name, err)
+		return nil, err
+	}
+	defer p.leave(e)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if made := e.made.Value(); made != nil {
+		p.store.reused.Add(1)
+		return made, nil
+	}
+	if e.err != nil {
+		return nil, e.err
+	}
+	made, err := p.make(r)
+	if err != nil {
+		e.err = err
+		p.fail(r.Name, err)
+		return nil, err
+	}
+	e.made = weak.Make(made)
+	return made, nil
+}
+
+// Len counts the recipes that are remembered, dead ones included.
+func (p *Pool) Len() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.entries)
+}
+
+func (p *Pool) fail(name string, err error) {
+	p.store.failed.Add(1)
+	p.report(Failure{Flavor: p.flavor, TypeURL: p.typeURL, Name: name, Err: err})
+}
+
+func (p *Pool) make(r translate.Recipe) (*Resource, error) {
+	msg, err := build(r)
+	if err != nil {
+		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
+	}
+	frame, sum, err := serialise(p.typeURL, r.Name, msg)
+	if err != nil {
+		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
+	}
+	p.store.generated.Add(1)
+	return p.store.intern(r.Name, frame, sum), nil
+}
+
+// build turns a panic of a translator into an error: one bad object must not take the process down.
+func build(r translate.Recipe) (msg proto.Message, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("its translator panicked: %v", v)
+		}
+	}()
+	msg, err = r.Build()
+	if err == nil && msg == nil {
+		err = errors.New("its translator gave nothing, and no error")
+	}
+	return msg, err
+}
+
+// enter finds or makes the entry of a recipe and keeps it from being swept until leave.
+func (p *Pool) enter(r translate.Recipe) (e *entry, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer func() {
+		if v := recover(); v != nil { // a key that cannot be compared
+			err = fmt.Errorf("resource %q: its recipe's key of type %T: %v", r.Name, r.Key, v)
+		}
+	}()
+	k := recipeKey{r.Name, r.Key}
+	e = p.entries[k]
+	if e == nil {
+		e = &entry{}
+		p.entries[k] = e
+		if len(p.entries) > p.sweepAt {
+			p.sweep(e)
+		}
+	}
+	e.users++
+	e.used = true
+	return e, nil
+}
+
+func (p *Pool) leave(e *entry) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	e.users--
+}
+
+// sweep forgets the recipes whose resources nobody refers to, and the failed ones that nobody asked for since the last
+// sweep. The caller holds the mutex.
+func (p *Pool) sweep(except *entry) {
+	for k, e := range p.entries {
+		// Without users nobody holds or will take e.mu, so reading its fields is safe: users only grows under p.mu.
+		if e == except || e.users > 0 {
+			continue
+		}
+		if e.made.Value() == nil && (e.err == nil || !e.used) {
+			delete(p.entries, k)
+		}
+		e.used = false
+	}
+	p.sweepAt = max(minSweep, 2*len(p.entries))
+}

@@ -1,0 +1,259 @@
+package xds
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/subscription"
+)
+
+// maxQueued bounds the requests of one stream that wait to be read. A client that sends faster is slowed down by flow
+// control. It must exceed the types of a client: while a response to one of them is being sent, the client may ask for
+// each of the others before it reads on.
+const maxQueued = 16
+
+// maxText bounds what is kept of a client's error text, in bytes.
+const maxText = 2048
+
+// stream is one client. One goroutine receives, one decides and sends; the goroutine that gRPC calls the handler on
+// only waits, so that a stream can be ended while a client does not read.
+type stream struct {
+	server *Server
+	live   *snapshot.Live
+	grpc   discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer
+	log    *zap.Logger
+
+	woken chan struct{} // holds one: there is a new snapshot
+	stop  chan struct{} // closed to end the stream
+	end   func()        // closes stop
+	ended chan struct{} // closed when nothing of the stream is left
+
+	// Only the deciding goroutine uses what follows.
+	id         uint64
+	proxy      *model.Proxy
+	machine    *subscription.Machine
+	generation *generation
+	classes    map[string]*class // of the generation, by type URL; nil for one that cannot be made
+}
+
+func newStream(s *Server, live *snapshot.Live, g discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) *stream {
+	stop := make(chan struct{})
+	return &stream{
+		server: s, live: live, grpc: g, log: s.deps.Log,
+		woken: make(chan struct{}, 1), stop: stop, end: sync.OnceFunc(func() { close(stop) }), ended: make(chan struct{}),
+	}
+}
+
+// serve runs the stream. Its error is what the client is told.
+func (st *stream) serve() error {
+	requests := make(chan *discoveryv3.DiscoveryRequest, maxQueued)
+	var broken error // read after requests is closed
+	go func() {
+		defer close(requests)
+		broken = st.receive(requests)
+	}()
+	result := make(chan error, 1)
+	go func() {
+		err := st.loop(requests, &broken)
+		if st.proxy != nil {
+			st.disconnected(err)
+		}
+		result <- err
+		// Receiving ends when the handler has returned.
+		for range requests {
+		}
+		st.server.forget(st)
+		close(st.ended)
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-st.stop:
+		return status.Error(codes.Unavailable, drainingText)
+	}
+}
+
+func (st *stream) receive(requests chan<- *discoveryv3.DiscoveryRequest) error {
+	for {
+		r, err := st.grpc.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case requests <- r:
+		case <-st.grpc.Context().Done():
+			return context.Cause(st.grpc.Context())
+		}
+	}
+}
+
+// loop serves requests before anything else, so that a mesh that changes all the time does not keep a new client
+// waiting, then sends what is due, then waits.
+func (st *stream) loop(requests <-chan *discoveryv3.DiscoveryRequest, broken *error) error {
+	for {
+		select {
+		case r, ok := <-requests:
+			if !ok {
+				return *broken
+			}
+			if err := st.request(r); err != nil {
+				return err
+			}
+			continue
+		case <-st.stop:
+			return nil
+		default:
+		}
+		sent, err := st.push()
+		if err != nil {
+			return err
+		}
+		if sent {
+			continue
+		}
+		select {
+		case r, ok := <-requests:
+			if !ok {
+				return *broken
+			}
+			if err := st.request(r); err != nil {
+				return err
+			}
+		case <-st.woken:
+		case <-st.stop:
+			return nil
+		}
+	}
+}
+
+// request takes one request in.
+func (st *stream) request(r *discoveryv3.DiscoveryRequest) error {
+	switch id := r.GetNode().GetId(); {
+	case st.proxy == nil:
+		p, err := proxyFromNode(r.GetNode())
+		if err != nil {
+			return status.Error(codes.InvalidArgument, err.Error())
+		}
+		st.connected(p)
+	case id != "" && id != st.proxy.ID:
+		return status.Error(codes.InvalidArgument, fmt.Sprintf(
+			"node id %.80q on a stream of node %q: a stream serves one node, open another one", id, st.proxy.ID))
+	}
+	typeURL := r.GetTypeUrl()
+	if _, served := st.server.generators[kind{st.proxy.Flavor, typeURL}]; !served {
+		st.server.metrics.unknown.Inc()
+		if st.server.warned.first(st.proxy.ID) {
+			st.log.Warn("a client asks for a type that is not served, and gets no answer; said once per node", zap.String("typeURL", fmt.Sprintf("%.200s", typeURL)))
+		}
+		return nil
+	}
+	in := subscription.Request{TypeURL: typeURL, Nonce: r.GetResponseNonce(), Names: r.GetResourceNames()}
+	if e := r.GetErrorDetail(); e != nil {
+		text := fmt.Sprintf("%.*s", maxText, e.GetMessage())
+		in.Refused = &text
+	}
+	if st.machine.Request(in) == subscription.Refused {
+		typ := st.server.generators[kind{st.proxy.Flavor, typeURL}].typ
+		st.server.metrics.rejects.WithLabelValues(typ.Short).Inc()
+		st.log.Warn("a client refused a response; it is not sent again until it changes",
+			zap.String("type", typ.Short), zap.String("nonce", in.Nonce), zap.String("reason", *in.Refused))
+	}
+	st.publish()
+	return nil
+}
+
+// push sends one response, if one is due.
+func (st *stream) push() (sent bool, err error) {
+	if st.proxy == nil {
+		return false, nil
+	}
+	begin := time.Now()
+	if g := st.server.current(st.live); g != st.generation {
+		st.generation, st.classes = g, map[string]*class{}
+	}
+	r, ok := st.machine.Next(st.source)
+	st.publish()
+	if !ok {
+		return false, nil
+	}
+	m := st.server.metrics
+	if err := st.grpc.SendMsg(encodeSotW(r)); err != nil {
+		if st.grpc.Context().Err() == nil {
+			m.pushes.WithLabelValues(r.Type.Short + "_senderr").Inc()
+		}
+		return false, err
+	}
+	m.pushes.WithLabelValues(r.Type.Short).Inc()
+	m.pushTime.WithLabelValues(r.Type.Short).Observe(time.Since(begin).Seconds())
+	return true, nil
+}
+
+// source gives the class of this client for a type, and the one it had if that cannot be made.
+func (st *stream) source(typeURL string, last subscription.Source) subscription.Source {
+	c, ok := st.classes[typeURL]
+	if !ok {
+		before, _ := last.(*class)
+		gen := st.server.generators[kind{st.proxy.Flavor, typeURL}]
+		var err error
+		if c, err = st.generation.class(gen, st.proxy, before); err != nil {
+			gen.fail("", err)
+			c = before
+		}
+		st.classes[typeURL] = c
+	}
+	if c == nil {
+		return nil
+	}
+	return c
+}
+
+func (st *stream) connected(p *model.Proxy) {
+	addr := ""
+	if from, ok := peer.FromContext(st.grpc.Context()); ok {
+		addr = from.Addr.String()
+	}
+	st.proxy = p
+	st.id = st.server.deps.Connections.add(p, addr, time.Now())
+	st.log = st.log.With(zap.String("node", p.ID), zap.Uint64("connection", st.id))
+	st.machine = subscription.New(st.wildcard, subscription.Nonces(rand.Text()[:8]))
+	st.server.metrics.connected.WithLabelValues(version(p)).Inc()
+	st.log.Info("a client connected", zap.String("peer", addr), zap.String("flavor", string(p.Flavor)))
+}
+
+func (st *stream) disconnected(err error) {
+	st.server.deps.Connections.remove(st.id)
+	st.server.metrics.connected.WithLabelValues(version(st.proxy)).Dec()
+	st.log.Info("a client disconnected", zap.NamedError("reason", err))
+}
+
+// publish shows the state of the stream to debug pages.
+func (st *stream) publish() { st.server.deps.Connections.update(st.id, st.machine.Status()) }
+
+func (st *stream) wildcard(typeURL string) bool {
+	g := st.server.generators[kind{st.proxy.Flavor, typeURL}]
+	return g != nil && g.Wildcard()
+}
+
+// version is the label of a client's version. Clients say it themselves, so it is bounded.
+func version(p *model.Proxy) string {
+	if p.Metadata.IstioVersion == "" {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.40s", p.Metadata.IstioVersion)
+}

@@ -1,0 +1,176 @@
+// Package subscription is the state machine of one xDS stream: what the client wants, what it has, what it said of it,
+// and what goes to it next. It does no I/O, starts nothing and reads no clock.
+//
+// Wire encodings are not its business: state of the world and delta are two ways to fill in a Request and to write a
+// Response.
+package subscription
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/meshd/meshd/internal/xds/resource"
+)
+
+// Source gives the resources of one type for this client at one moment. Its dynamic type is comparable, and a source
+// that is equal to an earlier one has the same resources.
+type Source interface {
+	// All gives what a wildcard subscription gets; nil if that is not known now, and the client keeps what it has.
+	All() *resource.Set
+	// Named gives the resources of these names in the same order, nil for one that does not exist.
+	Named(names []string) []*resource.Resource
+}
+
+// Request is what a client said of one type.
+type Request struct {
+	TypeURL string
+	// Nonce is that of the response it answers; empty if it answers none.
+	Nonce string
+	// Names are all names it wants now.
+	Names []string
+	// Refused is set if it could not use the response, and says why.
+	Refused *string
+}
+
+// Response is what goes to the client.
+type Response struct {
+	Type      resource.Type
+	Version   string
+	Nonce     string
+	Resources []*resource.Resource
+}
+
+// Outcome is what a request came to.
+type Outcome uint8
+
+const (
+	// Subscribed: the first request of its type.
+	Subscribed Outcome = iota
+	// Acknowledged: it accepts the last response.
+	Acknowledged
+	// Refused: it refuses the last response.
+	Refused
+	// Changed: it answers nothing, and changed what is wanted or asked for it again.
+	Changed
+	// Stale: its nonce is not that of the last response.
+	Stale
+)
+
+// Machine is the state of one stream. It is not safe for concurrent use.
+//
+// These are its rules:
+//   - the first request of a type is always answered, even with nothing;
+//   - at most one response of a type is unacknowledged; what changes meanwhile waits, and only the newest of it is sent;
+//   - a refused response is not sent again; what changes of it is, and once that is accepted, the rest of it;
+//   - a nonce that is not the last one says nothing of the last response, but the names beside it count;
+//   - a new name is answered, a dropped one is not;
+//   - after a parent type was sent (CDS for EDS, LDS for RDS), the next request for the type is answered although it
+//     looks like one that was answered before, because the client started to warm the parent again;
+//   - endpoints of a cluster that was sent again follow it without being asked for;
+//   - types go out in the order clusters, endpoints, listeners, routes, and listeners and routes are not pushed past
+//     clusters that wait for an acknowledgement.
+type Machine struct {
+	wildcard func(typeURL string) bool
+	nonce    func() string
+	subs     []*sub // by rank
+}
+
+// New makes the state of a new stream. wildcard says for which types a request without names asks for everything;
+// nonce gives a new one at each call.
+func New(wildcard func(typeURL string) bool, nonce func() string) *Machine {
+	return &Machine{wildcard: wildcard, nonce: nonce}
+}
+
+// Nonces counts up behind a prefix.
+func Nonces(prefix string) func() string {
+	n := 0
+	return func() string {
+		n++
+		return fmt.Sprintf("%s-%d", prefix, n)
+	}
+}
+
+// Request takes a request in. What it leads to comes from Next.
+func (m *Machine) Request(r Request) Outcome {
+	s := m.find(r.TypeURL)
+	if s == nil {
+		s = &sub{typ: resource.TypeOf(r.TypeURL), canWildcard: m.wildcard(r.TypeURL)}
+		at, _ := slices.BinarySearchFunc(m.subs, s, func(a, b *sub) int { return a.typ.Compare(b.typ) })
+		m.subs = slices.Insert(m.subs, at, s)
+		s.begin(r)
+		return Subscribed
+	}
+	return s.request(r)
+}
+
+// Next gives the next response that may be sent now, and books it as sent; false if there is none until another
+// request comes or a source changes. source is asked for each subscribed type, with the source it gave when the type
+// was last looked at, or nil; it gives nil if there is nothing to say of the type now.
+func (m *Machine) Next(source func(typeURL string, last Source) Source) (Response, bool) {
+	held := false // something of a lower rank is not with the client yet
+	for _, s := range m.subs {
+		src := source(s.typ.URL, s.seen)
+		if src == nil {
+			continue
+		}
+		if s.flying {
+			s.pending = s.changed(src)
+			held = held || s.pending && s.typ.FullState
+			continue
+		}
+		if held && s.typ.Refers && !s.owed {
+			s.pending = s.changed(src)
+			continue
+		}
+		out, ok := s.next(src)
+		if !ok {
+			continue
+		}
+		out.response.Nonce = m.nonce()
+		s.nonce, s.sent, s.flying = out.response.Nonce, out.response.Version, true
+		for _, child := range m.subs {
+			if child.typ.Parent == s.typ.URL {
+				child.parentSent(out)
+			}
+		}
+		return out.response, true
+	}
+	return Response{}, false
+}
+
+func (m *Machine) find(typeURL string) *sub {
+	for _, s := range m.subs {
+		if s.typ.URL == typeURL {
+			return s
+		}
+	}
+	return nil
+}
+
+// Status is the state of one type, to be shown.
+type Status struct {
+	Type     resource.Type
+	Wildcard bool
+	// Names counts the names that are subscribed.
+	Names int
+	// Sent and Acked are versions, Nonce is that of the last response; empty if there was none.
+	Sent, Acked, Nonce string
+	// Refused is the text of the last refusal, until a later response is acknowledged; RefusedVersion what it was about.
+	Refused, RefusedVersion string
+	// Unacknowledged says that the last response was not answered yet, Pending that something newer waits.
+	Unacknowledged, Pending bool
+}
+
+// Status gives the state of all types in their order.
+func (m *Machine) Status() []Status {
+	out := make([]Status, len(m.subs))
+	for i, s := range m.subs {
+		out[i] = Status{
+			Type: s.typ, Wildcard: s.wildcard, Names: len(s.wants),
+			Sent: s.sent, Acked: s.acked, Nonce: s.nonce,
+			Refused: s.refusal, RefusedVersion: s.refusedVersion,
+			Unacknowledged: s.flying, Pending: s.pending || s.owed,
+		}
+	}
+	return out
+}

@@ -1,0 +1,209 @@
+package subscription
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/meshd/meshd/internal/xds/resource"
+)
+
+// want is a name that is subscribed, and what the client has of it.
+type want struct {
+	name string
+	sent uint64 // hash of what was sent last, 0 for nothing
+	// resend: to be sent though it did not change. renewed: its parent was sent since it was last asked for.
+	resend, renewed bool
+	// flying: part of the unacknowledged response. refused: part of a refused one and not acknowledged since.
+	flying, refused bool
+}
+
+// sub is the state of one type.
+type sub struct {
+	typ         resource.Type
+	canWildcard bool
+
+	wildcard bool
+	implicit bool          // wildcard because the first request had no names
+	set      *resource.Set // what a wildcard was sent last
+	wants    []want        // sorted by name, without duplicates
+
+	nonce, sent, acked      string
+	refusal, refusedVersion string
+
+	flying  bool // a response is not acknowledged yet
+	owed    bool // a response is owed, even one without resources
+	full    bool // and with everything
+	armed   bool // a parent was sent since the last request that was answered
+	renewed bool // and it is not known which names that is about: all
+	cured   bool // the unacknowledged response replaces something that was refused
+	pending bool // for Status
+	seen    Source
+}
+
+func (s *sub) begin(r Request) {
+	s.subscribe(r.Names, true)
+	s.owed, s.full = true, true
+}
+
+func (s *sub) request(r Request) Outcome {
+	current := r.Nonce != "" && r.Nonce == s.nonce
+	answered := current && s.flying
+	outcome := Changed
+	switch {
+	case r.Nonce != "" && !current, r.Refused != nil && !answered:
+		outcome = Stale
+	case r.Refused != nil:
+		s.refuse(*r.Refused)
+		outcome = Refused
+	case answered:
+		s.acknowledge()
+		outcome = Acknowledged
+	}
+	added, dropped := s.subscribe(r.Names, false)
+
+	switch {
+	case added && (s.typ.FullState || s.renewed):
+		s.owed, s.full = true, true
+		s.disarm()
+	case added:
+		s.owed = true
+		s.resendRenewed()
+		s.disarm()
+	case r.Refused != nil || answered || dropped || !s.armed:
+		// Nothing is asked for.
+	case current || r.Nonce == "":
+		// Neither an answer nor a change: the client warms a parent and asks again (case B1).
+		s.owed, s.full = true, true
+		s.disarm()
+	default:
+		// The same, but sent before the last response was read. That response need not be what was asked for.
+		s.resendRenewed()
+	}
+	return outcome
+}
+
+func (s *sub) acknowledge() {
+	s.flying = false
+	s.acked = s.sent
+	s.refusal, s.refusedVersion = "", ""
+	for i := range s.wants {
+		if w := &s.wants[i]; w.flying {
+			w.flying, w.refused = false, false
+		}
+	}
+	if !s.cured {
+		return
+	}
+	// What was refused together with something that is accepted now may have been refused because of it.
+	s.cured = false
+	for i := range s.wants {
+		if w := &s.wants[i]; w.refused {
+			w.refused, w.resend = false, true
+		}
+	}
+}
+
+func (s *sub) refuse(text string) {
+	s.flying, s.cured = false, false
+	s.refusal, s.refusedVersion = text, s.sent
+	for i := range s.wants {
+		if w := &s.wants[i]; w.flying {
+			w.flying, w.refused = false, true
+		}
+	}
+}
+
+func (s *sub) disarm() {
+	s.armed, s.renewed = false, false
+	for i := range s.wants {
+		s.wants[i].renewed = false
+	}
+}
+
+func (s *sub) resendRenewed() {
+	for i := range s.wants {
+		if w := &s.wants[i]; w.renewed || s.renewed {
+			w.resend, w.renewed = true, false
+		}
+	}
+	s.renewed = false
+}
+
+// parentSent books that the client now has parents that it did not have before, and may ask again for what is theirs.
+func (s *sub) parentSent(out outgoing) {
+	s.armed = true
+	if !s.typ.SameName || out.first {
+		s.renewed = true
+		if s.flying {
+			// The acknowledgement that is awaited may be the renewed request at the same time.
+			s.resendRenewed()
+		}
+		return
+	}
+	for _, name := range out.changed {
+		// A parent that was replaced starts without what it had: it follows at once (cases B2, B6).
+		if w := s.find(name); w != nil {
+			w.renewed, w.resend = true, true
+		}
+	}
+	for _, name := range out.added {
+		if w := s.find(name); w != nil {
+			w.renewed = true
+			w.resend = w.resend || s.flying
+		}
+	}
+}
+
+func (s *sub) find(name string) *want {
+	i, ok := slices.BinarySearchFunc(s.wants, name, func(w want, n string) int { return strings.Compare(w.name, n) })
+	if !ok {
+		return nil
+	}
+	return &s.wants[i]
+}
+
+// subscribe replaces what is wanted, and reports whether anything is wanted that was not before, or the reverse. No
+// names at all mean everything if the first request of the type says so, and nothing later.
+func (s *sub) subscribe(names []string, first bool) (added, dropped bool) {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	names = slices.Compact(names)
+	star := false
+	if s.canWildcard {
+		i, ok := slices.BinarySearch(names, "*")
+		if star = ok; ok {
+			names = slices.Delete(names, i, i+1)
+		}
+	}
+	switch had := s.wildcard; {
+	case len(names) == 0 && !star && (first && s.canWildcard || s.implicit):
+		s.wildcard, s.implicit = true, true
+	default:
+		s.wildcard, s.implicit = star, false
+		added, dropped = star && !had, had && !star
+	}
+
+	old, wants, kept := s.wants, make([]want, 0, len(names)), 0
+	for _, name := range names {
+		for len(old) > 0 && old[0].name < name {
+			old = old[1:]
+		}
+		switch {
+		case len(old) > 0 && old[0].name == name:
+			wants = append(wants, old[0])
+			kept++
+		case s.set != nil && s.set.Get(name) != nil:
+			// It came with the wildcard.
+			wants = append(wants, want{name: name, sent: s.set.Get(name).Hash()})
+		default:
+			wants = append(wants, want{name: name, resend: true})
+			added = true
+		}
+	}
+	dropped = dropped || kept < len(s.wants)
+	s.wants = wants
+	if !s.wildcard {
+		s.set = nil
+	}
+	return added, dropped
+}
