@@ -1,9 +1,11 @@
 package lifecycle
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 
+	"go.uber.org/dig"
 	"go.uber.org/fx/fxevent"
 )
 
@@ -50,6 +52,9 @@ func (l *constructorLog) LogEvent(event fxevent.Event) {
 	}
 	l.trace.constructed(c, slices.Compact(slices.Clone(l.waitedFor[c.ID])), run.Runtime, run.Err)
 	if run.Err != nil && l.failed == nil {
-		l.failed, l.err = c, run.Err
+		l.failed, l.err = c, dig.RootCause(run.Err) // without fx's own words, which name files of the build machine
+		if p := (dig.PanicError{}); errors.As(run.Err, &p) {
+			l.err = &panicError{value: p.Panic}
+		}
 	}
 }
