@@ -87,11 +87,17 @@ func check(dir string, patterns ...string) ([]finding, error) {
 // broken gives the errors of packages that do not compile: what analyzers say of those can't be relied on.
 func broken(pkgs []*packages.Package) error {
 	if len(pkgs) == 0 {
-		return errors.New("no packages: name some, such as ./...")
+		return errors.New("no packages: want a pattern such as ./... that names all of them")
 	}
 	var errs []error
+	seen := map[string]bool{} // a package and the same with its tests have the same errors
 	for _, pkg := range pkgs {
+		own := slices.ContainsFunc(pkg.Errors, func(e packages.Error) bool { return e.Kind == packages.TypeError || e.Kind == packages.ParseError })
 		for _, err := range pkg.Errors {
+			if own && (err.Kind == packages.ListError || err.Kind == packages.UnknownError) || seen[err.Error()] {
+				continue // the go command's summary of the others
+			}
+			seen[err.Error()] = true
 			errs = append(errs, err)
 		}
 	}
