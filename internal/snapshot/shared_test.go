@@ -56,7 +56,7 @@ func scenario(t *testing.T, name string, stores *config.Stores) {
 	}
 }
 
-func parse[T any](t *testing.T, doc []byte) *T {
+func parse[T any](t testing.TB, doc []byte) *T {
 	t.Helper()
 	out := new(T)
 	if err := yaml.Unmarshal(doc, out); err != nil {

@@ -1,0 +1,144 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+)
+
+// records are what a snapshot says, by the names of the things it says it of: pointers to immutable records.
+type records map[string]any
+
+// recordsOf asks a snapshot everything it can be asked.
+func recordsOf(s *snapshot.Snapshot) records {
+	out := records{"mesh": s.Mesh()}
+	for _, svc := range s.Services() {
+		out["service "+svc.Hostname] = svc
+		out["definition "+svc.Hostname] = svc.Service
+		for _, p := range svc.Ports {
+			eps := s.Endpoints(svc.Hostname, p.Number)
+			out["endpoints "+svc.Hostname+" "+itoa(p.Number)] = eps
+			for _, ep := range eps.All {
+				out["endpoint "+svc.Hostname+" "+itoa(p.Number)+" "+ep.Addresses[0]+":"+itoa(ep.Port)] = ep
+			}
+		}
+	}
+	for _, p := range s.Ports() {
+		out["port "+itoa(p.Number)] = p
+	}
+	for _, p := range proxies() {
+		out["inbound "+p.ID] = s.Inbound(p)
+	}
+	return out
+}
+
+// content is a record by value. The mesh config is a message, which reflection must not look into.
+func content(record any) any {
+	if m, ok := record.(*snapshot.Mesh); ok {
+		return m.DNSDomain + m.Config.String()
+	}
+	return record
+}
+
+func contents(r records) map[string]any {
+	out := map[string]any{}
+	for name, record := range r {
+		out[name] = content(record)
+	}
+	return out
+}
+
+// TestIncremental makes random edits, and holds snapshots that were compiled edit by edit to one compiled from scratch:
+// equal in all they say, each record with the pointer it had before if its content is the same.
+func TestIncremental(t *testing.T) {
+	edits := 80
+	if testing.Short() {
+		edits = 30
+	}
+	for seed := range uint64(12) {
+		t.Run(itoa(uint32(seed)), func(t *testing.T) {
+			t.Parallel()
+			r := random{rand.New(rand.NewPCG(seed, 1))}
+			each, some := newSource(), newSource()
+			compile := func(c *snapshot.Compiler, s *source, changes map[model.Change]struct{}) *snapshot.Snapshot {
+				snap, err := c.Compile(s.stores.MarkSynced(), changes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return snap
+			}
+			compiler := func(s *source) *snapshot.Compiler {
+				return snapshot.NewCompiler(s.stores, func() *meshv1alpha1.MeshConfig { return s.mesh }, snapshot.Options{})
+			}
+			eachCompiler, someCompiler := compiler(each), compiler(some)
+			last := compile(eachCompiler, each, nil)
+			before := recordsOf(last)
+			compile(someCompiler, some, nil)
+			for i := range edits {
+				e := r.edit()
+				e(each)
+				e(some)
+				failed := r.one(20)
+				if failed {
+					// A compilation that fails loses nothing: the changes are in the next one.
+					good := each.mesh
+					each.mesh = nil
+					each.changes.Add(model.Change{Kind: model.KindMeshConfig})
+					changes, _ := each.changes.Take()
+					if _, err := eachCompiler.Compile(each.stores.MarkSynced(), changes); !errors.Is(err, snapshot.ErrNoMesh) {
+						t.Fatalf("compiled without a mesh config: %v", err)
+					}
+					each.mesh = good
+				}
+				was := frozen(t, before)
+				changes, _ := each.changes.Take()
+				now := compile(eachCompiler, each, changes)
+				after := recordsOf(now)
+				scratch := recordsOf(compile(compiler(each), each, nil))
+				equal(t, i, "one by one", scratch, after)
+				for name, record := range after {
+					if old, had := before[name]; had && old != record && reflect.DeepEqual(content(old), content(record)) {
+						t.Errorf("edit %d: %s is a new record with the old content", i, name)
+					}
+				}
+				if len(changes) == 0 && !failed && now != last {
+					t.Errorf("edit %d: a new snapshot of nothing new", i)
+				}
+				if !bytes.Equal(was, frozen(t, before)) {
+					t.Fatalf("edit %d: the snapshot before it changed", i)
+				}
+				before, last = after, now
+				if r.one(10) || i == edits-1 {
+					changes, _ := some.changes.Take()
+					equal(t, i, "several at once", scratch, recordsOf(compile(someCompiler, some, changes)))
+				}
+			}
+		})
+	}
+}
+
+func equal(t *testing.T, edit int, how string, scratch, got records) {
+	t.Helper()
+	if !reflect.DeepEqual(contents(scratch), contents(got)) {
+		t.Fatalf("edit %d: from scratch and %s differ (-scratch +incremental):\n%s", edit, how, cmp.Diff(contents(scratch), contents(got)))
+	}
+}
+
+// frozen is the content of records at this moment.
+func frozen(t *testing.T, r records) []byte {
+	t.Helper()
+	data, err := json.Marshal(contents(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

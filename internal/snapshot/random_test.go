@@ -1,0 +1,206 @@
+package snapshot_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/meshd/meshd/internal/config"
+	"github.com/meshd/meshd/internal/model"
+)
+
+// The names and values that random objects are made of: few enough to collide often.
+var (
+	namespaces = []string{"ns-a", "ns-b"}
+	names      = []string{"a", "b", "c", "d"}
+	apps       = []string{"x", "y"}
+	nodeNames  = []string{"n1", "n2"}
+	addresses  = []string{"10.1.0.1", "10.1.0.2", "10.1.0.3", "fd00::1"}
+	portNames  = []string{"", "http", "tcp", "rpc"}
+	numbers    = []int32{53, 80, 81}
+)
+
+// source is a set of stores with the changes that are not compiled yet, and a mesh config.
+type source struct {
+	stores  *config.Stores
+	changes *config.Changes
+	mesh    *meshv1alpha1.MeshConfig
+}
+
+func newSource() *source {
+	s := &source{changes: config.NewChanges(), mesh: mesh()}
+	s.stores = config.NewStores(s.changes.Add)
+	return s
+}
+
+// edit is one change of the world, which can be made in several sources.
+type edit func(*source)
+
+// random is a source of random edits.
+type random struct{ *rand.Rand }
+
+func pick[T any](r random, of []T) T { return of[r.IntN(len(of))] }
+
+func (r random) one(in int) bool { return r.IntN(in) == 0 }
+
+func (r random) meta() metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: pick(r, namespaces), Name: pick(r, names)}
+}
+
+func (r random) edit() edit {
+	meta := r.meta()
+	n := model.NamespacedName{Namespace: meta.Namespace, Name: meta.Name}
+	switch remove := r.one(4); r.IntN(13) {
+	case 0, 1, 2:
+		if remove {
+			return func(s *source) { s.stores.Services.Delete(n) }
+		}
+		o := r.service(meta)
+		return func(s *source) { s.stores.Services.Put(o) }
+	case 3, 4, 5, 6:
+		if remove {
+			return func(s *source) { s.stores.EndpointSlices.Delete(n) }
+		}
+		o := r.slice(meta)
+		return func(s *source) { s.stores.EndpointSlices.Put(o) }
+	case 7, 8, 9, 10:
+		if remove {
+			return func(s *source) { s.stores.Pods.Delete(n) }
+		}
+		o := r.pod(meta)
+		return func(s *source) { s.stores.Pods.Put(o) }
+	case 11:
+		node := pick(r, nodeNames)
+		if remove {
+			return func(s *source) { s.stores.Nodes.Delete(model.NamespacedName{Name: node}) }
+		}
+		o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{corev1.LabelTopologyRegion: pick(r, apps)}}}
+		return func(s *source) { s.stores.Nodes.Put(o) }
+	default:
+		m := &meshv1alpha1.MeshConfig{TrustDomain: pick(r, []string{"one", "two"}), IngressClass: pick(r, apps)}
+		return func(s *source) {
+			s.mesh = m
+			s.changes.Add(model.Change{Kind: model.KindMeshConfig})
+		}
+	}
+}
+
+func (r random) service(meta metav1.ObjectMeta) *corev1.Service {
+	meta.CreationTimestamp = metav1.Unix(int64(r.IntN(3)), 0)
+	if r.one(4) {
+		meta.Labels = map[string]string{"istio.io/persistent-session": "id"}
+	}
+	svc := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{PublishNotReadyAddresses: r.one(4)}}
+	switch r.IntN(5) {
+	case 0:
+		svc.Spec.ClusterIP = corev1.ClusterIPNone
+	case 1:
+		svc.Spec.ClusterIPs = []string{"10.0.0.1", "fd00::a"}
+	case 2:
+		svc.Spec.Type, svc.Spec.ExternalName = corev1.ServiceTypeExternalName, "x.example.com"
+	default:
+		svc.Spec.ClusterIP = "10.0.0.1"
+	}
+	if !r.one(4) {
+		svc.Spec.Selector = map[string]string{"app": pick(r, apps)}
+		if r.one(3) {
+			svc.Spec.Selector["version"] = pick(r, apps)
+		}
+	}
+	used := map[string]bool{}
+	for range r.IntN(4) {
+		p := corev1.ServicePort{Name: pick(r, portNames), Port: pick(r, numbers)}
+		if used[p.Name] {
+			continue
+		}
+		used[p.Name] = true
+		switch r.IntN(3) {
+		case 0:
+			p.TargetPort = intstr.FromInt32(8080)
+		case 1:
+			p.TargetPort = intstr.FromString("rpc")
+		}
+		if r.one(4) {
+			p.Protocol = corev1.ProtocolUDP
+		}
+		svc.Spec.Ports = append(svc.Spec.Ports, p)
+	}
+	return svc
+}
+
+func (r random) slice(meta metav1.ObjectMeta) *discoveryv1.EndpointSlice {
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  meta,
+		AddressType: pick(r, []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6, discoveryv1.AddressTypeFQDN}),
+	}
+	if !r.one(5) {
+		slice.Labels = map[string]string{discoveryv1.LabelServiceName: pick(r, names)}
+	}
+	for range r.IntN(3) {
+		p := discoveryv1.EndpointPort{}
+		if name := pick(r, portNames); name != "" || r.one(2) {
+			p.Name = &name
+		}
+		if number := pick(r, numbers); !r.one(6) {
+			p.Port = &number
+		}
+		slice.Ports = append(slice.Ports, p)
+	}
+	for range r.IntN(4) {
+		e := discoveryv1.Endpoint{Addresses: []string{pick(r, addresses)}}
+		if !r.one(3) {
+			e.TargetRef = &corev1.ObjectReference{Kind: "Pod", Name: pick(r, names), Namespace: meta.Namespace}
+		}
+		for _, condition := range []**bool{&e.Conditions.Ready, &e.Conditions.Serving, &e.Conditions.Terminating} {
+			if r.one(2) {
+				value := r.one(2)
+				*condition = &value
+			}
+		}
+		slice.Endpoints = append(slice.Endpoints, e)
+	}
+	return slice
+}
+
+func (r random) pod(meta metav1.ObjectMeta) *corev1.Pod {
+	meta.Labels = map[string]string{"app": pick(r, apps), "version": pick(r, apps)}
+	if r.one(4) {
+		meta.Labels = nil
+	}
+	pod := &corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{
+		NodeName:           pick(r, nodeNames),
+		ServiceAccountName: pick(r, []string{"sa1", "sa2"}),
+		Containers:         []corev1.Container{{Ports: []corev1.ContainerPort{{Name: "rpc", ContainerPort: pick(r, numbers)}}}},
+	}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	if r.one(6) {
+		pod.Status.Phase = corev1.PodFailed
+	}
+	for range r.IntN(3) {
+		pod.Status.PodIPs = append(pod.Status.PodIPs, corev1.PodIP{IP: pick(r, addresses)})
+	}
+	return pod
+}
+
+// proxies are all that can be told apart by the names above, and some with labels only.
+func proxies() []*model.Proxy {
+	var out []*model.Proxy
+	for _, ns := range namespaces {
+		for _, n := range append([]string{"unknown"}, names...) {
+			for _, ip := range addresses {
+				for _, app := range append([]string{""}, apps...) {
+					p := &model.Proxy{ID: fmt.Sprint(ns, n, ip, app), Pod: n, Namespace: ns, IPs: []string{ip}}
+					if app != "" {
+						p.Metadata.Labels = map[string]string{"app": app, "version": "x"}
+					}
+					out = append(out, p)
+				}
+			}
+		}
+	}
+	return out
+}
