@@ -164,7 +164,10 @@ func (s *running) within(ctx context.Context) error {
 		defer grace.Stop()
 		select {
 		case err := <-done:
-			return cmp.Or(causeAnd(ctx, err), context.Cause(ctx))
+			if err == nil && errors.Is(context.Cause(ctx), ErrBudget) {
+				err = ctx.Err() // too late
+			}
+			return causeAnd(ctx, err)
 		case <-grace.C:
 			s.mu.Lock()
 			s.left = true
