@@ -1,10 +1,7 @@
 package translate_test
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -31,42 +28,64 @@ func sidecar() map[string]translate.Generator {
 	}
 }
 
-// apiServer is part of every name in what the cluster's own service leads to. It is not among the scenarios' objects.
-const apiServer = "kubernetes.default.svc.cluster.local"
+// ofAPIServer reports whether a resource is of the cluster's own service, which is not among the scenarios' objects.
+func ofAPIServer(name string) bool {
+	return strings.HasSuffix(name, "||kubernetes.default.svc.cluster.local") || strings.HasPrefix(name, "10.96.0.1_")
+}
 
-// TestScenarios compares every resource of every proxy with what istiod sent it.
+var sharedScenarios = []string{
+	"s01-bookinfo", "s02-routing", "s03-ingress", "s04-policy", "s05-external", "s06-protocols", "s10-gatewayapi",
+}
+
+// TestScenarios compares every resource of every proxy with what istiod sent it: where a scenario is about objects of
+// Istio or the Gateway API, with what it sent without them.
 func TestScenarios(t *testing.T) {
 	exceptions := loadExceptions(t)
-	for _, name := range []string{"s01-bookinfo", "s06-protocols"} {
+	for _, name := range sharedScenarios {
+
 		t.Run(name, func(t *testing.T) {
 			sc := scenario.Load(t, scenario.Shared(t, name))
-			if len(sc.Clients) == 0 {
-				t.Fatalf("%s has no expected/ files", name)
+			clients := sc.Clients
+			if len(sc.Base) > 0 {
+				clients = sc.Base
 			}
+			if len(clients) == 0 {
+				t.Fatalf("%s has no clients", name)
+			}
+			exceptions.compare(name)
 			snap := sc.Snapshot(t, nil)
-			for _, client := range sc.Clients {
-				for kind, generator := range sidecar() {
-					got := resources(t, snap, generator, client.Proxy)
-					want := maps.Clone(client.Expected[kind])
-					maps.DeleteFunc(want, func(_ string, r any) bool { return strings.Contains(fmt.Sprint(r), "||"+apiServer) })
-					if missing, extra := keysWithout(want, got), keysWithout(got, want); len(missing)+len(extra) > 0 {
-						t.Errorf("%s: %s: missing %q, and there should not be %q", client.Name, kind, missing, extra)
+			for _, client := range clients {
+				t.Run(client.Name, func(t *testing.T) {
+					for kind, generator := range sidecar() {
+						compare(t, client.Expected[kind], resources(t, snap, generator, client.Proxy), func(resource, path string) bool {
+							return exceptions.excuse(name, client.Name, kind, resource, path)
+						})
 					}
-					for _, resource := range slices.Sorted(maps.Keys(want)) {
-						if got[resource] == nil {
-							continue
-						}
-						for _, d := range scenario.Diff(want[resource], got[resource]) {
-							if !exceptions.excuses(name, client.Name, kind, resource, d.Path) {
-								t.Errorf("%s: %s: %s: %s", client.Name, kind, resource, d)
-							}
-						}
-					}
-				}
+				})
 			}
 		})
 	}
 	exceptions.checkUsed(t)
+}
+
+// compare reports all differences that are not excused, between resources by name.
+func compare(t *testing.T, want, got map[string]any, excused func(resource, path string) bool) {
+	t.Helper()
+	want = maps.Clone(want)
+	maps.DeleteFunc(want, func(name string, _ any) bool { return ofAPIServer(name) })
+	if missing, extra := keysWithout(want, got), keysWithout(got, want); len(missing)+len(extra) > 0 {
+		t.Errorf("missing %q, and there should not be %q", missing, extra)
+	}
+	for _, resource := range slices.Sorted(maps.Keys(want)) {
+		if got[resource] == nil {
+			continue
+		}
+		for _, d := range scenario.Diff(want[resource], got[resource]) {
+			if !excused(resource, d.Path) {
+				t.Errorf("%s: %s", resource, d)
+			}
+		}
+	}
 }
 
 // resources builds all resources of a proxy, as JSON by name.
@@ -117,52 +136,4 @@ func keysWithout(a, b map[string]any) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// exception is a difference that is meant.
-type exception struct {
-	Scenario, Client, Type, Resource string
-	// Path begins the paths of the differences, as scenario.Diff writes them.
-	Path   string
-	Reason string
-	used   bool
-	absent bool
-}
-
-type exceptions []*exception
-
-func loadExceptions(t *testing.T) exceptions {
-	t.Helper()
-	data, err := os.ReadFile("testdata/exceptions.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out exceptions
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatalf("testdata/exceptions.json: %v", err)
-	}
-	for _, e := range out {
-		if e.Reason == "" {
-			t.Errorf("the exception for %s of %s has no reason", e.Path, e.Resource)
-		}
-	}
-	return out
-}
-
-func (list exceptions) excuses(scenario, client, kind, resource, path string) bool {
-	for _, e := range list {
-		if e.Scenario == scenario && e.Client == client && e.Type == kind && e.Resource == resource && strings.HasPrefix(path, e.Path) {
-			e.used = true
-			return true
-		}
-	}
-	return false
-}
-
-func (list exceptions) checkUsed(t *testing.T) {
-	for _, e := range list {
-		if !e.used && !e.absent {
-			t.Errorf("the exception for %s of %s (%s, %s) is not used: remove it", e.Path, e.Resource, e.Scenario, e.Client)
-		}
-	}
 }

@@ -1,7 +1,8 @@
 // Package scenario loads cluster states and what an existing control plane sent for them, for tests.
 //
 // A scenario is a folder with input.yaml, the objects of a cluster, and expected/POD.json, the node that connected and
-// the resources it got, by type and name, as canonical JSON.
+// the resources it got, by type and name, as canonical JSON. base/POD.json, if there, is what it got from the same
+// cluster without Istio's and the Gateway API's objects.
 package scenario
 
 import (
@@ -30,8 +31,8 @@ type Scenario struct {
 	Name   string
 	Stores *config.Stores
 	Synced config.Synced
-	// Clients are those of expected/, sorted by name.
-	Clients []Client
+	// Clients are those of expected/, Base those of base/, sorted by name.
+	Clients, Base []Client
 }
 
 // Client is a proxy that connected, and what it got.
@@ -67,23 +68,31 @@ func root(t testing.TB) string {
 	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }
 
-// Load reads a scenario's folder; expected/ may be missing.
+// Load reads a scenario's folder; expected/ and base/ may be missing.
 func Load(t testing.TB, dir string) *Scenario {
 	t.Helper()
 	s := &Scenario{Name: filepath.Base(dir)}
 	s.Stores, s.Synced = Objects(t, filepath.Join(dir, "input.yaml"))
-	files, err := filepath.Glob(filepath.Join(dir, "expected", "*.json"))
+	s.Clients = readClients(t, filepath.Join(dir, "expected"))
+	s.Base = readClients(t, filepath.Join(dir, "base"))
+	return s
+}
+
+func readClients(t testing.TB, dir string) []Client {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var out []Client
 	for _, file := range files {
 		client, err := readClient(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Clients = append(s.Clients, client)
+		out = append(out, client)
 	}
-	return s
+	return out
 }
 
 // Snapshot compiles the scenario's objects with Istio's default mesh config, changed by edit if it is not nil.

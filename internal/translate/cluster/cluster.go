@@ -1,5 +1,5 @@
-// Package cluster makes the clusters of a sidecar: one for each service port of the mesh, one for each port of the
-// workload itself, and those for traffic that matches nothing.
+// Package cluster makes the clusters of a proxy: one for each service port of the mesh and, for a sidecar, one for each
+// port of the workload itself and those for traffic that belongs to no service.
 package cluster
 
 import (
@@ -16,11 +16,14 @@ import (
 // TypeURL of the resources.
 const TypeURL = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 
-// New makes the generator of clusters for sidecars.
+// New makes the generator of clusters for sidecars and gateways.
 func New() translate.Generator { return translate.Typed(generator{}) }
 
-// class is what clusters depend on of a proxy. The clusters of services depend on istioBuild alone.
+// class is what clusters depend on of a proxy. The clusters of services depend on istioBuild alone, those of detected
+// protocols also on sidecar.
 type class struct {
+	// sidecar is false for proxies that stand alone: nothing is redirected to them.
+	sidecar bool
 	// istioBuild says that the proxy has the filters of Istio's build of Envoy.
 	istioBuild bool
 	families   envoy.Families
@@ -35,7 +38,11 @@ func (generator) Flavor() model.Flavor { return model.FlavorEnvoy }
 func (generator) Wildcard() bool       { return true }
 
 func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
-	c := class{istioBuild: p.Metadata.IstioVersion != "", families: envoy.FamiliesOf(p.IPs)}
+	c := class{sidecar: p.Type == model.Sidecar, istioBuild: p.Metadata.IstioVersion != ""}
+	if !c.sidecar {
+		return c
+	}
+	c.families = envoy.FamiliesOf(p.IPs)
 	if p.Metadata.InterceptionMode != "NONE" {
 		c.inbound = s.Inbound(p)
 	}
@@ -49,15 +56,15 @@ func (generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 			out = append(out, outbound(s.Mesh(), service, port, c))
 		}
 	}
-	for _, name := range []string{names.BlackHole, names.Passthrough} {
-		r, _ := fixed(s.Mesh(), c, name)
-		out = append(out, r)
-	}
 	for _, port := range translate.InboundPorts(c.inbound) {
 		out = append(out, inbound(s.Mesh(), port, c))
 	}
-	r, _ := fixed(s.Mesh(), c, names.InboundPassthrough)
-	return append(out, r)
+	for _, name := range []string{names.BlackHole, names.Passthrough, names.InboundPassthrough} {
+		if r, ok := fixed(s.Mesh(), c, name); ok {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {

@@ -82,6 +82,9 @@ type fixedKey struct {
 
 // fixed are the clusters for traffic that belongs to no service.
 func fixed(mesh *snapshot.Mesh, c class, name string) (translate.Recipe, bool) {
+	if !c.sidecar && name != names.BlackHole {
+		return translate.Recipe{}, false
+	}
 	recipe := func(key fixedKey, make func(*builder) *clusterv3.Cluster) (translate.Recipe, bool) {
 		return translate.Recipe{Name: name, Key: key, Build: build(mesh, make)}, true
 	}

@@ -24,21 +24,26 @@ type outboundKey struct {
 	service    *snapshot.Service
 	port       model.Port
 	istioBuild bool
+	asClient   bool
 }
 
 // outbound is the cluster of a service port: one for the whole mesh.
 func outbound(mesh *snapshot.Mesh, service *snapshot.Service, port model.Port, c class) translate.Recipe {
-	name := names.Outbound(service.Hostname, port.Number)
+	key := outboundKey{
+		mesh: mesh, service: service, port: port, istioBuild: c.istioBuild,
+		// A sidecar's listener detects the protocol, so it knows what the client speaks. A gateway does not detect.
+		asClient: port.Protocol == model.ProtocolAuto && c.sidecar,
+	}
 	return translate.Recipe{
-		Name: name,
-		Key:  outboundKey{mesh, service, port, c.istioBuild},
-		Build: build(mesh, func(b *builder) *clusterv3.Cluster {
-			return b.outbound(name, service, port, c.istioBuild)
-		}),
+		Name:  names.Outbound(service.Hostname, port.Number),
+		Key:   key,
+		Build: build(mesh, func(b *builder) *clusterv3.Cluster { return b.outbound(key) }),
 	}
 }
 
-func (b *builder) outbound(name string, service *snapshot.Service, port model.Port, istioBuild bool) *clusterv3.Cluster {
+func (b *builder) outbound(key outboundKey) *clusterv3.Cluster {
+	service, port := key.service, key.port
+	name := names.Outbound(service.Hostname, port.Number)
 	config := b.mesh.Config
 	cluster := &clusterv3.Cluster{
 		Name:            name,
@@ -51,14 +56,14 @@ func (b *builder) outbound(name string, service *snapshot.Service, port model.Po
 	}
 	http2 := port.Protocol.IsHTTP2() ||
 		port.Protocol.IsHTTP() && config.GetH2UpgradePolicy() == meshv1alpha1.MeshConfig_UPGRADE
-	b.protocol(cluster, http2, port.Protocol == model.ProtocolAuto)
-	if istioBuild {
+	b.protocol(cluster, http2, key.asClient)
+	if key.istioBuild {
 		cluster.Filters = []*clusterv3.Filter{{Name: envoy.MetadataExchangeName, TypedConfig: b.MetadataExchangeTCP()}}
 	}
 
 	var tls *corev3.TransportSocket
 	if config.GetEnableAutoMtls().GetValue() {
-		tls = b.UpstreamMutualTLS(names.SNI(service.Hostname, port.Number), service.Identities, alpn(http2, istioBuild))
+		tls = b.UpstreamMutualTLS(names.SNI(service.Hostname, port.Number), service.Identities, alpn(http2, key.istioBuild))
 	}
 	if service.Resolution == model.ResolutionPassthrough {
 		// The address is the one the client dialled, so nothing says for each endpoint whether it takes TLS.

@@ -22,8 +22,10 @@ const TypeURL = "type.googleapis.com/envoy.config.listener.v3.Listener"
 // New makes the generator of listeners for sidecars.
 func New() translate.Generator { return translate.Typed(generator{}) }
 
-// class is what listeners depend on of a proxy.
+// class is what listeners depend on of a proxy. It is zero for proxies that stand alone: what they listen on is said by
+// objects that are not read yet.
 type class struct {
+	sidecar bool
 	// istioBuild says that the proxy has the filters of Istio's build of Envoy.
 	istioBuild bool
 	families   envoy.Families
@@ -53,7 +55,11 @@ func (generator) Flavor() model.Flavor { return model.FlavorEnvoy }
 func (generator) Wildcard() bool       { return true }
 
 func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
+	if p.Type != model.Sidecar {
+		return class{}
+	}
 	c := class{
+		sidecar:    true,
 		istioBuild: p.Metadata.IstioVersion != "",
 		families:   envoy.FamiliesOf(p.IPs),
 		redirect:   redirectREDIRECT,
@@ -92,6 +98,9 @@ func memberOfHeadless(inbound *snapshot.Inbound) bool {
 }
 
 func (generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
+	if !c.sidecar {
+		return nil
+	}
 	var out []translate.Recipe
 	for _, ps := range s.Ports() {
 		for _, p := range plansOf(s, ps, c) {
@@ -107,6 +116,9 @@ func (generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 }
 
 func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
+	if !c.sidecar {
+		return translate.Recipe{}, false
+	}
 	address, number, ok := names.ParseListener(name)
 	if !ok {
 		return virtual(s.Mesh(), c, name)

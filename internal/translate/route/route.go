@@ -26,8 +26,10 @@ const maxDirectResponse = 1 << 20
 // New makes the generator of route configurations for sidecars.
 func New() translate.Generator { return translate.Typed(generator{}) }
 
-// class is what routes depend on of a proxy: which short names it may use for services, and which addresses.
+// class is what routes depend on of a proxy: which short names it may use for services, and which addresses. It is
+// zero for proxies that stand alone: their routes are said by objects that are not read yet.
 type class struct {
+	sidecar  bool
 	domain   string
 	families envoy.Families
 }
@@ -39,7 +41,10 @@ func (generator) Flavor() model.Flavor { return model.FlavorEnvoy }
 func (generator) Wildcard() bool       { return false }
 
 func (generator) Class(_ *snapshot.Snapshot, p *model.Proxy) class {
-	return class{domain: p.DNSDomain, families: envoy.FamiliesOf(p.IPs)}
+	if p.Type != model.Sidecar {
+		return class{}
+	}
+	return class{sidecar: true, domain: p.DNSDomain, families: envoy.FamiliesOf(p.IPs)}
 }
 
 func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
@@ -70,7 +75,7 @@ type serviceKey struct {
 
 func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
 	hostname, number, ok := names.ParseRoute(name)
-	if !ok {
+	if !ok || !c.sidecar {
 		return translate.Recipe{}, false
 	}
 	if hostname == "" {

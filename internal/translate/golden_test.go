@@ -1,0 +1,123 @@
+package translate_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/testkit/scenario"
+	"github.com/meshd/meshd/internal/testkit/validate"
+	"github.com/meshd/meshd/internal/translate"
+	"github.com/meshd/meshd/internal/translate/proxyless"
+)
+
+var update = flag.Bool("update", false, "write the expected resources of testdata/shop anew; review the difference")
+
+// generators are those that serve a client, by the names that the expected files use.
+func generators(p *model.Proxy) map[string]translate.Generator {
+	if p.Flavor == model.FlavorEnvoy {
+		return sidecar()
+	}
+	out := map[string]translate.Generator{}
+	for i, kind := range []string{"listeners", "routes", "clusters", "endpoints"} {
+		out[kind] = proxyless.Generators()[i]
+	}
+	return out
+}
+
+// TestShop compares all resources of a small mesh of our own with what was reviewed.
+func TestShop(t *testing.T) {
+	dir := filepath.Join("testdata", "shop")
+	sc := scenario.Load(t, dir)
+	snap := sc.Snapshot(t, nil)
+	for _, client := range sc.Clients {
+		t.Run(client.Name, func(t *testing.T) {
+			got := map[string]map[string]any{}
+			for kind, g := range generators(client.Proxy) {
+				got[kind] = resources(t, snap, g, client.Proxy)
+			}
+			if *update {
+				write(t, filepath.Join(dir, "expected", client.Name+".json"), client, got)
+				return
+			}
+			for kind := range got {
+				compare(t, client.Expected[kind], got[kind], func(string, string) bool { return false })
+			}
+		})
+	}
+}
+
+func write(t *testing.T, file string, client scenario.Client, resources map[string]map[string]any) {
+	t.Helper()
+	content := map[string]any{"node": map[string]any{"id": client.Proxy.ID, "metadata": client.Proxy.Metadata.Raw}}
+	for kind, byName := range resources {
+		content[kind] = byName
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestValid holds everything that is generated for any client of any scenario to Envoy's rules.
+func TestValid(t *testing.T) {
+	for _, name := range sharedScenarios {
+		t.Run(name, func(t *testing.T) { valid(t, scenario.Shared(t, name)) })
+	}
+	t.Run("shop", func(t *testing.T) { valid(t, filepath.Join("testdata", "shop")) })
+}
+
+func valid(t *testing.T, dir string) {
+	sc := scenario.Load(t, dir)
+	snap := sc.Snapshot(t, nil)
+	for _, client := range sc.Clients {
+		checkAll(t, client.Name, snap, client.Proxy)
+	}
+}
+
+// checkAll validates all resources of a client, each alone and all together.
+func checkAll(t *testing.T, client string, snap *snapshot.Snapshot, p *model.Proxy) {
+	t.Helper()
+	var set validate.Set
+	for kind, g := range generators(p) {
+		for name, m := range messages(t, snap, g, p) {
+			if err := validate.Resource(m); err != nil {
+				t.Errorf("%s: %s: %s: %v", client, kind, name, err)
+			}
+			switch m := m.(type) {
+			case *clusterv3.Cluster:
+				set.Clusters = append(set.Clusters, m)
+			case *endpointv3.ClusterLoadAssignment:
+				set.Endpoints = append(set.Endpoints, m)
+			case *listenerv3.Listener:
+				set.Listeners = append(set.Listeners, m)
+			case *routev3.RouteConfiguration:
+				set.Routes = append(set.Routes, m)
+			default:
+				t.Errorf("%s: %s: %s is a %T", client, kind, name, m)
+			}
+		}
+	}
+	if len(set.Clusters) == 0 {
+		t.Errorf("%s has no clusters", client)
+	}
+	if err := set.Check(); err != nil {
+		t.Errorf("%s: %v", client, err)
+	}
+}
