@@ -6,6 +6,8 @@ package render
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/meshd/meshd/internal/lifecycle"
 )
@@ -129,7 +131,8 @@ func Describe(p *lifecycle.Plan, o Options) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Version: Version, Direction: "start"}
+	d := &Document{Version: Version, Direction: "start", // lists are never null in JSON
+		Components: []Component{}, Phases: []Phase{}, Constructors: []Constructor{}, Order: []Order{}, Edges: []Edge{}, Flows: []Flow{}}
 	for _, phase := range lifecycle.Phases() {
 		if o.Phase != 0 && o.Phase != phase {
 			continue
@@ -180,7 +183,7 @@ func Describe(p *lifecycle.Plan, o Options) (*Document, error) {
 }
 
 func describeStep(s *lifecycle.StepInfo, focus bool) Step {
-	out := Step{Name: s.Name, Component: s.Component, Constructor: s.Constructor.ID, Budget: s.Budget.String(), StopBudget: s.StopBudget.String(),
+	out := Step{Name: s.Name, Component: s.Component, Constructor: s.Constructor.ID, Budget: duration(s.Budget), StopBudget: duration(s.StopBudget),
 		Waits: s.Waits, Listener: s.Listener, Probe: s.Probe, Focus: focus}
 	for _, of := range s.Sets {
 		out.Sets = append(out.Sets, lifecycle.Key{Type: of}.Short())
@@ -190,6 +193,18 @@ func describeStep(s *lifecycle.StepInfo, focus bool) Step {
 		out.Rank = &rank
 	}
 	return out
+}
+
+// duration writes "1m" where Go writes "1m0s".
+func duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 func describeConstructor(p *lifecycle.Plan, c *lifecycle.Constructor, focus bool) Constructor {
@@ -259,16 +274,14 @@ func (d *Document) reverse() {
 	slices.SortFunc(d.Order, func(a, b Order) int { return cmp.Or(cmp.Compare(a.After, b.After), cmp.Compare(a.Before, b.Before)) })
 }
 
-// Step finds a step of the document, or gives false.
-func (d *Document) Step(name string) (Step, bool) {
-	for _, p := range d.Phases {
-		for _, s := range p.Steps {
-			if s.Name == name {
-				return s, true
-			}
-		}
-	}
-	return Step{}, false
+// flowsBesides gives the flows between steps that no order connects directly: for formats in which both would be
+// drawn between the same two boxes.
+func (d *Document) flowsBesides() []Flow {
+	return slices.DeleteFunc(slices.Clone(d.Flows), func(f Flow) bool {
+		return slices.ContainsFunc(d.Order, func(o Order) bool {
+			return o.Before == f.From && o.After == f.To || o.Before == f.To && o.After == f.From
+		})
+	})
 }
 
 // stepCount counts the steps that are shown.

@@ -44,7 +44,7 @@ func DOT(w io.Writer, p *lifecycle.Plan, o Options) error {
 		fmt.Fprintf(&b, "\t%s -> %s [label=%s, edgetooltip=%s];\n", dotQuote(e.Before), dotQuote(e.After), dotQuote(string(e.Reason)), dotQuote(because(e)))
 	}
 	if o.Data {
-		for _, f := range d.Flows {
+		for _, f := range d.flowsBesides() {
 			fmt.Fprintf(&b, "\t%s -> %s [style=dashed, color=gray, constraint=false, label=%s];\n", dotQuote(f.From), dotQuote(f.To), dotQuote(f.Value))
 		}
 	}

@@ -43,7 +43,7 @@ func Mermaid(w io.Writer, p *lifecycle.Plan, o Options) error {
 		fmt.Fprintf(&b, "  %s -->|%s| %s\n", ids[e.Before], e.Reason, ids[e.After])
 	}
 	if o.Data {
-		for _, f := range d.Flows {
+		for _, f := range d.flowsBesides() {
 			fmt.Fprintf(&b, "  %s -.->|\"%s\"| %s\n", ids[f.From], mermaidText(f.Value), ids[f.To])
 		}
 	}

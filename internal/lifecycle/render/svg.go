@@ -98,8 +98,12 @@ func (c *canvas) column(i int, col *column) {
 		return
 	}
 	c.Leaf("rect", "", "class", "column", "x", col.x, "y", col.y, "width", col.w, "height", col.h, "rx", 9)
-	c.Leaf("text", fmt.Sprint(i+1), "class", "number", "x", col.x+columnPad+2, "y", col.y+25)
-	c.Leaf("text", col.phase.Name, "class", "head", "x", col.x+columnPad+18, "y", col.y+25)
+	x := col.x + columnPad + 2
+	if len(c.l.columns) > 1 {
+		c.Leaf("text", fmt.Sprint(i+1), "class", "number", "x", x, "y", col.y+25)
+		x += 16
+	}
+	c.Leaf("text", col.phase.Name, "class", "head", "x", x, "y", col.y+25)
 }
 
 func (c *canvas) box(b *box) {
@@ -169,7 +173,15 @@ func (c *canvas) flows(flows []Flow) {
 		from, to = to, from
 	}
 	starts, stops := ends(from, to), ends(to, from)
-	used := map[[2]int]int{} // lanes in use, by gap beside a column (0, column) or below a row (1, row)
+	type gap struct {
+		where string
+		n     int
+	}
+	used := map[gap]int{}
+	lane := func(where string, n, lanes int) float64 {
+		used[gap{where, n}]++
+		return laneStep * float64((used[gap{where, n}]-1)%lanes)
+	}
 	for _, f := range flows {
 		a, b := from(f), to(f)
 		x1, y1, x2, y2 := a.x+a.w, starts[f], b.x, stops[f]
@@ -183,13 +195,9 @@ func (c *canvas) flows(flows []Flow) {
 			bend := min(max((x2-x1)/2, 30), 110)
 			d = path("M", x1, y1, "C", x1+bend, y1, x2-bend, y2, x2-5, y2)
 		} else {
-			lane := func(kind, n int) float64 {
-				used[[2]int{kind, n}]++
-				return laneStep * float64((used[[2]int{kind, n}]-1)%6)
-			}
-			right := source.x + source.w + 5 + lane(0, a.column+1)
-			below := source.y + source.h + 9 + lane(1, source.row)
-			left := target.x - 5 - lane(0, b.column)
+			right := source.x + source.w + 5 + lane("right of column", a.column, 4)
+			below := source.y + source.h + 9 + lane("below row", source.row, 7)
+			left := target.x - 5 - lane("left of column", b.column, 4)
 			d = rounded(6, x1, y1, right, y1, right, below, left, below, left, y2, x2-5, y2)
 		}
 		c.Titled("path", fmt.Sprintf("%s %s %s, from %s", f.To, f.Kind, f.Value, f.From), "class", class, "d", d)
@@ -251,7 +259,11 @@ func (c *canvas) legend() {
 		c.tip("tip", x+26, y, 1, 0)
 	})
 	if c.o.Data {
-		item(26, "gives a value to", func() {
+		text := "gives a value to"
+		if c.o.Stop {
+			text = "took a value from"
+		}
+		item(26, text, func() {
 			c.Leaf("path", "", "class", "flow", "d", path("M", x, y, "H", x+20))
 			c.tip("flowtip", x+26, y, 1, 0)
 		})

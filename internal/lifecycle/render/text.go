@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -36,13 +35,7 @@ func JSON(w io.Writer, p *lifecycle.Plan, o Options) error {
 	if err != nil {
 		return err
 	}
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	if err := out.Encode(d); err != nil {
-		return fmt.Errorf("writing the graph as JSON: %w", err)
-	}
-	return nil
+	return writeJSON(w, d)
 }
 
 // Text writes what a person reads: phases and steps in order, and who needs whom.
