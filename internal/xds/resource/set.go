@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"slices"
 	"sync"
 	"weak"
 )
@@ -17,7 +18,10 @@ type Set struct {
 }
 
 // Diff says what leads from one set to another, by name in the order of the sets.
-type Diff struct{ Added, Changed, Removed []string }
+type Diff struct {
+	Added, Changed, Removed []string
+	union                   weak.Pointer[Set]
+}
 
 // NewSet makes a set. Of several resources of one name the first stays.
 func NewSet(list []*Resource) *Set {
@@ -54,6 +58,29 @@ const maxDiffs = 8
 func (s *Set) Since(old *Set) *Diff {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.since(old)
+}
+
+// With gives this set and behind it what only the older one has, for a client that still refers to that. It is made
+// once for all streams that take that way.
+func (s *Set) With(old *Set) *Set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d := s.since(old)
+	if u := d.union.Value(); u != nil {
+		return u
+	}
+	list := slices.Clone(s.list)
+	for _, name := range d.Removed {
+		list = append(list, old.byName[name])
+	}
+	u := NewSet(list)
+	d.union = weak.Make(u)
+	return u
+}
+
+// since is Since under the mutex.
+func (s *Set) since(old *Set) *Diff {
 	// Weak, because a set must not keep alive what it replaced.
 	key := weak.Make(old)
 	if d := s.diffs[key]; d != nil {

@@ -68,7 +68,8 @@ const (
 //     looks like one that was answered before, because the client started to warm the parent again;
 //   - endpoints of a cluster that was sent again follow it without being asked for;
 //   - types go out in the order clusters, endpoints, listeners, routes, and listeners and routes are not pushed past
-//     clusters that wait for an acknowledgement.
+//     clusters that wait for an acknowledgement;
+//   - of a wildcard, clusters that are gone stay until listeners and routes without them are acknowledged.
 type Machine struct {
 	wildcard func(typeURL string) bool
 	nonce    func() string
@@ -115,14 +116,14 @@ func (m *Machine) Next(source func(typeURL string, last Source) Source) (Respons
 		}
 		if s.flying {
 			s.pending = s.changed(src)
-			held = held || s.pending && s.typ.FullState
+			held = held || s.pending && s.typ.FullState && s.lacks(src)
 			continue
 		}
 		if held && s.typ.Refers && !s.owed {
 			s.pending = s.changed(src)
 			continue
 		}
-		out, ok := s.next(src)
+		out, ok := s.next(src, func() bool { return m.settled(source) })
 		if !ok {
 			continue
 		}
@@ -136,6 +137,19 @@ func (m *Machine) Next(source func(typeURL string, last Source) Source) (Respons
 		return out.response, true
 	}
 	return Response{}, false
+}
+
+// settled reports whether everything that refers to other resources is with the client in its newest version.
+func (m *Machine) settled(source func(typeURL string, last Source) Source) bool {
+	for _, s := range m.subs {
+		if !s.typ.Refers {
+			continue
+		}
+		if src := source(s.typ.URL, s.seen); src == nil || s.flying || s.changed(src) {
+			return false
+		}
+	}
+	return true
 }
 
 func (m *Machine) find(typeURL string) *sub {

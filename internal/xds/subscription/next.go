@@ -14,7 +14,7 @@ func (s *sub) changed(src Source) bool {
 	if s.owed {
 		return true
 	}
-	if src == s.seen && !s.resends() {
+	if src == s.seen && !s.resends() && !s.behind {
 		return false
 	}
 	if s.wildcard {
@@ -25,6 +25,28 @@ func (s *sub) changed(src Source) bool {
 	}
 	for i, r := range s.named(src) {
 		if s.wants[i].outdated(r, s.typ.FullState) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks reports whether a source has something new or changed, apart from what is gone.
+func (s *sub) lacks(src Source) bool {
+	if s.wildcard {
+		set := src.All()
+		switch {
+		case set == nil:
+		case s.set == nil:
+			return true
+		default:
+			if d := set.Since(s.set); len(d.Added)+len(d.Changed) > 0 {
+				return true
+			}
+		}
+	}
+	for i, r := range s.named(src) {
+		if s.wants[i].outdated(r, false) {
 			return true
 		}
 	}
@@ -61,10 +83,11 @@ func (s *sub) named(src Source) []*resource.Resource {
 	return src.Named(names)
 }
 
-// next makes the response that is due, if one is, and books its contents as sent.
-func (s *sub) next(src Source) (outgoing, bool) {
+// next makes the response that is due, if one is, and books its contents as sent. settled says whether everything that
+// may refer to resources of this type is with the client.
+func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 	s.pending = false
-	if !s.owed && src == s.seen && !s.resends() {
+	if !s.owed && src == s.seen && !s.resends() && !s.behind {
 		return outgoing{}, false
 	}
 	var set *resource.Set
@@ -73,6 +96,7 @@ func (s *sub) next(src Source) (outgoing, bool) {
 		if set = src.All(); set == nil {
 			return outgoing{}, false // not known, which is not the same as none
 		}
+		set = s.keep(set, settled)
 		due = due || s.set == nil || s.set.Version() != set.Version()
 	}
 	named := s.named(src)
@@ -110,6 +134,16 @@ func (s *sub) next(src Source) (outgoing, bool) {
 	}
 	s.owed, s.full = false, false
 	return out, true
+}
+
+// keep adds to a set what is gone from it and still referred to: clusters leave last.
+func (s *sub) keep(set *resource.Set, settled func() bool) *resource.Set {
+	s.behind = false
+	if s.set == nil || s.typ.Refers || !s.typ.FullState || len(set.Since(s.set).Removed) == 0 || settled() {
+		return set
+	}
+	s.behind, s.pending = true, true
+	return set.With(s.set)
 }
 
 // settle notes what is gone and forgets what was to be sent and does not exist.

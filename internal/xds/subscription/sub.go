@@ -36,7 +36,8 @@ type sub struct {
 	armed   bool // a parent was sent since the last request that was answered
 	renewed bool // and it is not known which names that is about: all
 	cured   bool // the unacknowledged response replaces something that was refused
-	pending bool // for Status
+	pending bool // something newer waits: for Status
+	behind  bool // what was seen last is not all sent: what is gone goes later
 	seen    Source
 }
 
