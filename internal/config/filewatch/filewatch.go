@@ -29,6 +29,8 @@ type Timing struct {
 	Limit time.Duration
 	// Poll is the time between looks where the system does not tell of changes. Default 1 s.
 	Poll time.Duration
+	// PollOnly does without the system's announcements, which some network file systems never make.
+	PollOnly bool
 }
 
 func (t Timing) withDefaults() Timing {
@@ -55,6 +57,7 @@ type Follower struct {
 	set      *Set
 	fallback error
 	closed   bool
+	moved    map[string]bool
 }
 
 // New makes a follower that watches nothing yet.
@@ -95,6 +98,10 @@ func (f *Follower) watch(set *Set) (changed bool, err error) {
 		return false, nil
 	}
 	f.stop()
+	if f.timing.PollOnly {
+		f.fallback = errors.New("polling was asked for")
+		return false, nil
+	}
 	watcher, err := f.open()
 	if err != nil {
 		f.fallback = fmt.Errorf("changes of files are not announced: %w", err)
@@ -118,6 +125,7 @@ func (f *Follower) watch(set *Set) (changed bool, err error) {
 func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error {
 	f.mu.Lock()
 	watcher, set := f.watcher, f.set
+	f.moved = map[string]bool{}
 	f.mu.Unlock()
 	quiet = max(quiet, f.timing.Quiet)
 	if watcher == nil {
@@ -151,6 +159,7 @@ func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error 
 				return f.ended(ctx)
 			}
 			if set.about(event.Name) {
+				f.note(event)
 				happened()
 			}
 		case _, ok := <-watcher.Errors:
@@ -160,6 +169,22 @@ func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error 
 			happened() // most likely an overflow: what was lost is found by looking
 		}
 	}
+}
+
+func (f *Follower) note(event fsnotify.Event) {
+	if event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) || event.Has(fsnotify.Create) {
+		f.mu.Lock()
+		f.moved[event.Name] = true
+		f.mu.Unlock()
+	}
+}
+
+// Moved reports whether the last Wait saw something come or go under that real path. Comparing identities does not
+// tell: file systems give the number of a file that is gone to the next one.
+func (f *Follower) Moved(path string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.moved[path]
 }
 
 // ended waits for what must follow when the watcher was closed beneath a Wait.
