@@ -19,6 +19,17 @@ import (
 	"github.com/meshd/meshd/internal/model"
 )
 
+// Parse makes a scenario without clients of manifests that stand in the test itself.
+func Parse(t testing.TB, manifests string) *Scenario {
+	t.Helper()
+	s := &Scenario{Name: t.Name(), Stores: config.NewStores(func(model.Change) {})}
+	if err := fill(s.Stores, []byte(manifests)); err != nil {
+		t.Fatal(err)
+	}
+	s.Synced = s.Stores.MarkSynced()
+	return s
+}
+
 // Objects reads a file of manifests into stores. Kinds that there is no store for are skipped.
 //
 // It is simpler than the directory source on purpose: a test of translation should not fail for what that does.

@@ -95,15 +95,20 @@ func readClients(t testing.TB, dir string) []Client {
 	return out
 }
 
-// Snapshot compiles the scenario's objects with Istio's default mesh config, changed by edit if it is not nil.
-func (s *Scenario) Snapshot(t testing.TB, edit func(*meshv1alpha1.MeshConfig)) *snapshot.Snapshot {
-	t.Helper()
+// Compiler makes a compiler of the scenario's objects with Istio's default mesh config, changed by edit if it is not
+// nil. A test that changes objects compiles more than once with one compiler, as meshd does.
+func (s *Scenario) Compiler(edit func(*meshv1alpha1.MeshConfig)) *snapshot.Compiler {
 	mesh := DefaultMesh()
 	if edit != nil {
 		edit(mesh)
 	}
-	compiler := snapshot.NewCompiler(s.Stores, func() *meshv1alpha1.MeshConfig { return mesh }, snapshot.Options{})
-	snap, err := compiler.Compile(s.Synced, nil)
+	return snapshot.NewCompiler(s.Stores, func() *meshv1alpha1.MeshConfig { return mesh }, snapshot.Options{})
+}
+
+// Snapshot compiles the scenario once.
+func (s *Scenario) Snapshot(t testing.TB, edit func(*meshv1alpha1.MeshConfig)) *snapshot.Snapshot {
+	t.Helper()
+	snap, err := s.Compiler(edit).Compile(s.Synced, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", s.Name, err)
 	}
