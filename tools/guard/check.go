@@ -61,7 +61,6 @@ func check(dir string, patterns ...string) ([]finding, error) {
 	if err := broken(pkgs); err != nil {
 		return nil, err
 	}
-	cut(pkgs)
 	graph, err := checker.Analyze(analyzers, pkgs, nil)
 	if err != nil {
 		return nil, fmt.Errorf("analyze %v: %w", patterns, err)
@@ -102,19 +101,4 @@ func broken(pkgs []*packages.Package) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// cut takes the packages that were not named out of the import graph: facts are made only in those that were.
-func cut(pkgs []*packages.Package) {
-	named := map[*packages.Package]bool{}
-	for _, pkg := range pkgs {
-		named[pkg] = true
-	}
-	for _, pkg := range pkgs {
-		for path, imported := range pkg.Imports {
-			if !named[imported] {
-				delete(pkg.Imports, path)
-			}
-		}
-	}
 }

@@ -59,7 +59,6 @@ func (w *walker) call(call *ast.CallExpr) {
 		w.run(call.Fun)
 		return
 	}
-	fn = fn.Origin()
 	w.function(fn, call.Pos())
 	if fn.Pkg() != nil && toStandardStream(info, fn, call) {
 		w.effect(call.Pos(), []string{"fmt." + fn.Name()}, output)

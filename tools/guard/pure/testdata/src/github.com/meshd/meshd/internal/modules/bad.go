@@ -112,6 +112,8 @@ func newMade(port string) func() int { return func() int { sleep(); return len(p
 
 func newFine(port string) func() int { return func() int { return len(port) } }
 
+func newLate() func() int { sleep(); return func() int { return 0 } }
+
 func shapes(flag bool, given []any) []*lifecycle.Component {
 	list := []any{newFine("1"), newMade("2")} // want `constructor newMade\("2"\) is not pure: newMade\("2"\) → modules.sleep`
 	if flag {
@@ -124,6 +126,7 @@ func shapes(flag bool, given []any) []*lifecycle.Component {
 		{"unkeyed", "", []any{newGo}}, // want `constructor newGo is not pure`
 		{New: list},
 		{New: append(make([]any, 0, 2), local)}, // want `constructor local is not pure: local → modules.sleep`
+		{New: []any{newLate()}},                 // want `constructor newLate\(\) is not pure: newLate\(\) → modules.newLate → modules.sleep`
 		{New: given},                            // want `constructor given can't be checked`
 		&c,
 	}
