@@ -38,7 +38,7 @@ type serviceIn[S any] struct {
 type PlaintextServer struct{ *grpc.Server }
 
 func newPlaintextServer(in serviceIn[PlaintextServer]) PlaintextServer {
-	server := grpc.NewServer(xds.ServerOptions()...)
+	server := grpc.NewServer(grpc.ForceServerCodecV2(xds.Codec()))
 	for _, s := range in.Services {
 		s.Register(server)
 	}

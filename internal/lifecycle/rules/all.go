@@ -125,8 +125,8 @@ func snapshotBeforeReady() Rule {
 			c.precedes(compile, catchUp)
 			if catchUp != nil {
 				c.takesDirectly(catchUp.Constructor, lifecycle.RoleLoaded, "config.Synced")
-				c.takes(catchUp.Constructor, "snapshot.Loop")
-				c.takes(catchUp.Constructor, "config.Changes")
+				c.takes(catchUp.Constructor, "snapshot.Publisher")
+				c.takesDirectly(catchUp.Constructor, lifecycle.RoleValue, "config.Changes")
 			}
 			if compile != nil {
 				c.takesDirectly(compile.Constructor, lifecycle.RoleGate, "config.Synced")
@@ -151,7 +151,7 @@ func environmentBeforeDiscovery() Rule {
 			server := c.provider("xds.Server")
 			c.takesDirectly(server, lifecycle.RolePeek, "snapshot.Live")
 			c.takesDirectly(server, lifecycle.RoleGate, "snapshot.Live")
-			c.takes(c.provider("snapshot.Loop"), "config.Stores")
+			c.takes(c.provider("snapshot.Publisher"), "config.Stores")
 			if load := c.step("source.load"); load != nil {
 				c.takes(load.Constructor, "config.Stores")
 			}
@@ -170,10 +170,8 @@ func handlersBeforeEvents() Rule {
 		Serves:  []string{"snapshot.compile source.load", "mesh-config.load source.load"},
 		check: func(c *check) {
 			c.takes(c.provider("config.Stores"), "config.Changes")
-			c.takes(c.provider("snapshot.Loop"), "config.Changes")
-			if load := c.step("mesh-config.load"); load != nil {
-				c.takes(load.Constructor, "config.Changes")
-			}
+			c.takes(c.provider("snapshot.Publisher"), "config.Changes")
+			c.takes(c.provider("mesh.Source"), "config.Changes")
 			c.precedes(c.step("snapshot.compile"), c.step("source.load"))
 		},
 	}

@@ -1,0 +1,113 @@
+package modules
+
+import (
+	"context"
+
+	"go.uber.org/fx"
+	"go.uber.org/zap"
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+
+	"github.com/meshd/meshd/internal/config"
+	"github.com/meshd/meshd/internal/lifecycle"
+	"github.com/meshd/meshd/internal/mesh"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/debounce"
+)
+
+func snapshots() lifecycle.Component {
+	return lifecycle.Component{
+		Name: "snapshot",
+		For:  "compiles changes into snapshots; opens the gate when everything that was loaded is compiled",
+		New:  []any{newPublisher, newCompileLoop, newCatchUp},
+	}
+}
+
+func newPublisher(o Options, stores *config.Stores, meshConfig lifecycle.Loaded[*mesh.Live], log *zap.Logger) *snapshot.Publisher {
+	current := func() *meshv1alpha1.MeshConfig {
+		live, err := meshConfig.Get(context.Background())
+		if err != nil {
+			return nil // the compiler refuses to compile without
+		}
+		return live.Current()
+	}
+	compiler := snapshot.NewCompiler(stores, current, snapshot.Options{DNSDomain: o.Domain, ClusterID: o.ClusterID})
+	return snapshot.NewPublisher(compiler, log.Named("snapshot"))
+}
+
+type compileIn struct {
+	fx.In
+	Options   Options
+	Changes   *config.Changes
+	Synced    lifecycle.Gate[config.Synced]
+	Publisher *snapshot.Publisher
+}
+
+type compileOut struct {
+	fx.Out
+	Compile lifecycle.Step `name:"snapshot.compile" phase:"register"`
+}
+
+func newCompileLoop(in compileIn) (compileOut, error) {
+	var token config.Synced // set before the loop runs
+	loop, err := debounce.NewLoop(in.Changes, debounceOptions(in.Options), func(_ context.Context, b debounce.Batch) error {
+		// A failure is logged and counted, and leaves the last snapshot in force: the next batch makes up for it.
+		_ = in.Publisher.Compile(token, b.Changes, b.UpTo)
+		return nil
+	})
+	if err != nil {
+		return compileOut{}, err
+	}
+	return compileOut{Compile: lifecycle.Step{
+		Run: func(ctx context.Context) (err error) {
+			if token, err = in.Synced.Wait(ctx); err != nil {
+				return err
+			}
+			return loop.Run(ctx)
+		},
+	}}, nil
+}
+
+// debounceOptions leaves the first batch undelayed, because the source is complete by then, unless the quiet time was
+// chosen by hand.
+func debounceOptions(o Options) debounce.Options {
+	out := debounce.Options{
+		Quiet: o.DebounceAfter, Max: o.DebounceMax,
+		EndpointQuiet: o.EndpointDebounceAfter, EndpointMax: o.EndpointDebounceMax,
+	}
+	if out.Quiet != debounce.Defaults().Quiet {
+		out.First = out.Quiet
+	}
+	return out
+}
+
+type catchUpIn struct {
+	fx.In
+	Synced    lifecycle.Loaded[config.Synced]
+	Changes   *config.Changes
+	Publisher *snapshot.Publisher
+}
+
+type catchUpOut struct {
+	fx.Out
+	Live    lifecycle.Published[*snapshot.Live]
+	CatchUp lifecycle.Step `name:"snapshot.catch-up" phase:"sync" sets:"Live" budget:"30s" probe:"snapshot"`
+}
+
+func newCatchUp(in catchUpIn) catchUpOut {
+	slot := lifecycle.NewSlot[*snapshot.Live]()
+	return catchUpOut{
+		Live: slot.Publish(),
+		CatchUp: lifecycle.Step{
+			Start: func(ctx context.Context) error {
+				if _, err := in.Synced.Get(ctx); err != nil {
+					return err
+				}
+				live, err := in.Publisher.Wait(ctx, in.Changes.Added())
+				if err != nil {
+					return err
+				}
+				return slot.Set(ctx, live)
+			},
+		},
+	}
+}
