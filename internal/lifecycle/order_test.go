@@ -301,3 +301,26 @@ func TestPathTakesReads(t *testing.T) {
 		t.Error("Precedes is wrong about a step that is not there, or itself")
 	}
 }
+
+// Order adds up over reasons of different kinds, and what follows from others is not written down.
+func TestOrderIsTransitiveAndReduced(t *testing.T) {
+	type middleOut struct {
+		fx.Out
+		Lazy   lifecycle.Published[lazy]
+		Middle lifecycle.Step `name:"middle" phase:"sync" rank:"2" sets:"Lazy"`
+		After  lifecycle.Step `name:"middle.after" phase:"sync" rank:"3"`
+	}
+	p := analyzed(t, []lifecycle.Component{component("a", rankOne, func() (o middleOut) { return o }), component("b", secondOf[lifecycle.Loaded[lazy]])})
+	for _, pair := range [][2]string{{"first", "middle"}, {"middle", "middle.after"}, {"first", "middle.after"}, {"first", "second"}, {"middle.after", "second"}} {
+		if !p.Precedes(pair[0], pair[1]) || p.Precedes(pair[1], pair[0]) {
+			t.Errorf("%s does not precede %s", pair[0], pair[1])
+		}
+	}
+	var got []string
+	for _, o := range p.Order {
+		got = append(got, o.Before+" "+string(o.Reason)+" "+o.After)
+	}
+	if want := []string{"first rank middle", "middle field middle.after", "middle.after needs second"}; !slices.Equal(got, want) {
+		t.Errorf("order %q, want %q", got, want)
+	}
+}
