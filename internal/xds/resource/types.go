@@ -33,7 +33,9 @@ type Type struct {
 }
 
 // Compare orders types as they go out in one push.
-func (t Type) Compare(o Type) int { return cmp.Or(cmp.Compare(t.Rank, o.Rank), strings.Compare(t.URL, o.URL)) }
+func (t Type) Compare(o Type) int {
+	return cmp.Or(cmp.Compare(t.Rank, o.Rank), strings.Compare(t.URL, o.URL))
+}
 
 // TypeOf looks a type URL up. A type that the protocol says nothing about comes after all others, and stands alone.
 func TypeOf(url string) Type {
