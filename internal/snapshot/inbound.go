@@ -26,7 +26,10 @@ type inbounds struct {
 // pair is a label that a selector asks for.
 type pair struct{ namespace, key, value string }
 
-// candidates are services that select the same pair, sorted by age.
+// labelKey is the key of a label in a namespace.
+type labelKey struct{ namespace, key string }
+
+// candidates are services that select the same pair, in no order.
 type candidates struct{ services []*model.Service }
 
 // of finds the services that lead to a proxy: those that select its pod, found by name or else by primary address, or

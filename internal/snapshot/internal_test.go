@@ -9,6 +9,12 @@ import (
 	"slices"
 	"testing"
 
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/meshd/meshd/internal/config"
 	"github.com/meshd/meshd/internal/model"
 )
 
@@ -151,3 +157,68 @@ func TestInternerFreesWhatNobodyHolds(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 }
+
+// TestNothingIsLeft: what the compiler knows is what the stores hold, and no more.
+func TestNothingIsLeft(t *testing.T) {
+	stores := config.NewStores(func(model.Change) {})
+	changes := set[model.Change]{}
+	// meta names an object, and notes that it changed.
+	meta := func(kind model.Kind, n string, labels map[string]string) metav1.ObjectMeta {
+		m := metav1.ObjectMeta{Namespace: "shop", Name: n, Labels: labels}
+		if kind == model.KindNode {
+			m.Namespace = ""
+		}
+		changes[model.Change{Kind: kind, NamespacedName: name{Namespace: m.Namespace, Name: n}}] = struct{}{}
+		return m
+	}
+	port, moved := int32(80), "old"
+	slice := func(service string) *discoveryv1.EndpointSlice {
+		return &discoveryv1.EndpointSlice{
+			ObjectMeta:  meta(model.KindEndpointSlice, "slice", map[string]string{discoveryv1.LabelServiceName: service}),
+			AddressType: discoveryv1.AddressTypeIPv4,
+			Ports:       []discoveryv1.EndpointPort{{Port: &port}},
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.9"}}, {Addresses: []string{"10.1.0.1"}, TargetRef: &corev1.ObjectReference{
+				Kind: "Pod", Name: "pod"}}},
+		}
+	}
+	c := NewCompiler(stores, func() *meshv1alpha1.MeshConfig { return &meshv1alpha1.MeshConfig{TrustDomain: "td"} }, Options{})
+	compile := func() *Snapshot {
+		s, err := c.Compile(stores.MarkSynced(), changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clear(changes)
+		return s
+	}
+	for _, service := range []string{moved, "service"} {
+		stores.Nodes.Put(&corev1.Node{ObjectMeta: meta(model.KindNode, "node", map[string]string{corev1.LabelTopologyZone: service})})
+		stores.Services.Put(&corev1.Service{ObjectMeta: meta(model.KindService, service, nil),
+			Spec: corev1.ServiceSpec{Selector: map[string]string{"app": service}, Ports: []corev1.ServicePort{{Port: 80}}}})
+		stores.Pods.Put(&corev1.Pod{ObjectMeta: meta(model.KindPod, "pod", map[string]string{"app": service}),
+			Spec: corev1.PodSpec{NodeName: "node"}, Status: corev1.PodStatus{PodIP: "10.1.0." + service[:1]}})
+		stores.EndpointSlices.Put(slice(service))
+		compile()
+	}
+	for _, service := range []string{moved, "service"} {
+		stores.Services.Delete(nameOf(meta(model.KindService, service, nil)))
+	}
+	stores.EndpointSlices.Delete(nameOf(meta(model.KindEndpointSlice, "slice", nil)))
+	stores.Pods.Delete(nameOf(meta(model.KindPod, "pod", nil)))
+	stores.Nodes.Delete(nameOf(meta(model.KindNode, "node", nil)))
+	s := compile()
+
+	// The keys that pods are looked up by stay: there are as many as there are conventions for labels.
+	c.known.keys = nil
+	known := reflect.ValueOf(*c.known)
+	for i := range known.NumField() {
+		if n := known.Field(i).Len(); n != 0 {
+			t.Errorf("%d %s are left", n, known.Type().Field(i).Name)
+		}
+	}
+	in := s.inbounds
+	if n := len(s.services) + len(s.ports) + s.entries.len + in.pods.len + in.owners.len + in.unselected.len + in.selecting.len; n != 0 {
+		t.Errorf("the snapshot still holds %d things: %+v", n, s)
+	}
+}
+
+func nameOf(m metav1.ObjectMeta) name { return name{Namespace: m.Namespace, Name: m.Name} }

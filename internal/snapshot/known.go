@@ -27,6 +27,9 @@ type known struct {
 	pods     map[name]*registry.Workload
 	podsIn   index[string, name]
 	podsAt   index[address, name]
+	// podsWith are the pods by those labels that some service was looked up by; keys are which.
+	podsWith index[pair, name]
+	keys     set[labelKey]
 	nodes    map[string]model.Locality
 	// readers are the services whose endpoints depend on something; reads is the other way round.
 	readers index[dependency, name]
@@ -53,6 +56,8 @@ func newKnown() *known {
 		pods:       map[name]*registry.Workload{},
 		podsIn:     index[string, name]{},
 		podsAt:     index[address, name]{},
+		podsWith:   index[pair, name]{},
+		keys:       set[labelKey]{},
 		nodes:      map[string]model.Locality{},
 		readers:    index[dependency, name]{},
 		reads:      map[name]set[dependency]{},
@@ -117,7 +122,9 @@ func (k *known) readService(view config.View, n name, domain string, d dirty) {
 	}
 	put(k.services, n, now)
 	d.services[n] = struct{}{}
-	d.redefined[n] = old
+	if _, twice := d.redefined[n]; !twice {
+		d.redefined[n] = old
+	}
 }
 
 func (k *known) readSlice(view config.View, n name, d dirty) {
@@ -153,6 +160,7 @@ func (k *known) readPod(view config.View, n name, d dirty) {
 	k.touch(dependency{model.KindPod, n}, d)
 	if old != nil {
 		k.podsIn.remove(n.Namespace, n)
+		k.label(old, k.podsWith.remove)
 		for _, ip := range old.Addresses {
 			k.podsAt.remove(address{n.Namespace, ip}, n)
 			k.touchAddress(address{n.Namespace, ip}, d)
@@ -160,11 +168,36 @@ func (k *known) readPod(view config.View, n name, d dirty) {
 	}
 	if now != nil {
 		k.podsIn.add(n.Namespace, n)
+		k.label(now, k.podsWith.add)
 		for _, ip := range now.Addresses {
 			k.podsAt.add(address{n.Namespace, ip}, n)
 			k.touchAddress(address{n.Namespace, ip}, d)
 		}
 	}
+}
+
+// label does something for each label of a pod that pods are looked up by.
+func (k *known) label(w *registry.Workload, do func(pair, name)) {
+	for key, value := range w.Labels {
+		if _, ok := k.keys[labelKey{w.Namespace, key}]; ok {
+			do(pair{w.Namespace, key, value}, w.NamespacedName)
+		}
+	}
+}
+
+// with gives the pods that have a label. The first question about a key looks at every pod of the namespace, those
+// after it do not.
+func (k *known) with(p pair) set[name] {
+	at := labelKey{p.namespace, p.key}
+	if _, ok := k.keys[at]; !ok {
+		k.keys[at] = struct{}{}
+		for n := range k.podsIn[p.namespace] {
+			if value, ok := k.pods[n].Labels[p.key]; ok {
+				k.podsWith.add(pair{p.namespace, p.key, value}, n)
+			}
+		}
+	}
+	return k.podsWith[p]
 }
 
 func (k *known) readNode(view config.View, n name, d dirty) {

@@ -28,7 +28,7 @@ func recordsOf(s *snapshot.Snapshot) records {
 			eps := s.Endpoints(svc.Hostname, p.Number)
 			out["endpoints "+svc.Hostname+" "+itoa(p.Number)] = eps
 			for _, ep := range eps.All {
-				out["endpoint "+svc.Hostname+" "+itoa(p.Number)+" "+ep.Addresses[0]+":"+itoa(ep.Port)] = ep
+				out["endpoint "+svc.Hostname+" "+eps.Port.Name+" "+ep.Addresses[0]+":"+itoa(ep.Port)] = ep
 			}
 		}
 	}
@@ -83,6 +83,7 @@ func TestIncremental(t *testing.T) {
 			last := compile(eachCompiler, each, nil)
 			before := recordsOf(last)
 			compile(someCompiler, some, nil)
+			endpoints, targets := 0, 0
 			for i := range edits {
 				e := r.edit()
 				e(each)
@@ -116,11 +117,22 @@ func TestIncremental(t *testing.T) {
 				if !bytes.Equal(was, frozen(t, before)) {
 					t.Fatalf("edit %d: the snapshot before it changed", i)
 				}
+				for _, record := range after {
+					switch r := record.(type) {
+					case *model.Endpoint:
+						endpoints++
+					case *snapshot.Inbound:
+						targets += len(r.Targets)
+					}
+				}
 				before, last = after, now
 				if r.one(10) || i == edits-1 {
 					changes, _ := some.changes.Take()
 					equal(t, i, "several at once", scratch, recordsOf(compile(someCompiler, some, changes)))
 				}
+			}
+			if endpoints < edits || targets < edits {
+				t.Errorf("%d endpoints and %d inbound targets in all prove little", endpoints, targets)
 			}
 		})
 	}

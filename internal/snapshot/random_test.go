@@ -16,13 +16,15 @@ import (
 
 // The names and values that random objects are made of: few enough to collide often.
 var (
-	namespaces = []string{"ns-a", "ns-b"}
-	names      = []string{"a", "b", "c", "d"}
+	namespaces = []string{"ns-a", "ns-a", "ns-a", "ns-b"}
+	names      = []string{"a", "b", "c"}
 	apps       = []string{"x", "y"}
 	nodeNames  = []string{"n1", "n2"}
 	addresses  = []string{"10.1.0.1", "10.1.0.2", "10.1.0.3", "fd00::1"}
-	portNames  = []string{"", "http", "tcp", "rpc"}
+	portNames  = []string{"", "http", "http"}
 	numbers    = []int32{53, 80, 81}
+
+	kindsOfAddress = []discoveryv1.AddressType{"IPv4", "IPv4", "IPv4", "IPv4", "IPv6", "IPv6", "IPv6", "FQDN"}
 )
 
 // source is a set of stores with the changes that are not compiled yet, and a mesh config.
@@ -55,7 +57,7 @@ func (r random) meta() metav1.ObjectMeta {
 func (r random) edit() edit {
 	meta := r.meta()
 	n := model.NamespacedName{Namespace: meta.Namespace, Name: meta.Name}
-	switch remove := r.one(4); r.IntN(13) {
+	switch remove := r.one(7); r.IntN(13) {
 	case 0, 1, 2:
 		if remove {
 			return func(s *source) { s.stores.Services.Delete(n) }
@@ -113,7 +115,7 @@ func (r random) service(meta metav1.ObjectMeta) *corev1.Service {
 		}
 	}
 	used := map[string]bool{}
-	for range r.IntN(4) {
+	for range 1 + r.IntN(3) {
 		p := corev1.ServicePort{Name: pick(r, portNames), Port: pick(r, numbers)}
 		if used[p.Name] {
 			continue
@@ -136,29 +138,29 @@ func (r random) service(meta metav1.ObjectMeta) *corev1.Service {
 func (r random) slice(meta metav1.ObjectMeta) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  meta,
-		AddressType: pick(r, []discoveryv1.AddressType{discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6, discoveryv1.AddressTypeFQDN}),
+		AddressType: pick(r, kindsOfAddress),
 	}
-	if !r.one(5) {
+	if !r.one(8) {
 		slice.Labels = map[string]string{discoveryv1.LabelServiceName: pick(r, names)}
 	}
-	for range r.IntN(3) {
+	for range 1 + r.IntN(2) {
 		p := discoveryv1.EndpointPort{}
 		if name := pick(r, portNames); name != "" || r.one(2) {
 			p.Name = &name
 		}
-		if number := pick(r, numbers); !r.one(6) {
+		if number := pick(r, numbers); !r.one(10) {
 			p.Port = &number
 		}
 		slice.Ports = append(slice.Ports, p)
 	}
-	for range r.IntN(4) {
+	for range 1 + r.IntN(4) {
 		e := discoveryv1.Endpoint{Addresses: []string{pick(r, addresses)}}
 		if !r.one(3) {
 			e.TargetRef = &corev1.ObjectReference{Kind: "Pod", Name: pick(r, names), Namespace: meta.Namespace}
 		}
 		for _, condition := range []**bool{&e.Conditions.Ready, &e.Conditions.Serving, &e.Conditions.Terminating} {
 			if r.one(2) {
-				value := r.one(2)
+				value := !r.one(3)
 				*condition = &value
 			}
 		}
@@ -189,7 +191,7 @@ func (r random) pod(meta metav1.ObjectMeta) *corev1.Pod {
 // proxies are all that can be told apart by the names above, and some with labels only.
 func proxies() []*model.Proxy {
 	var out []*model.Proxy
-	for _, ns := range namespaces {
+	for _, ns := range []string{"ns-a", "ns-b"} {
 		for _, n := range append([]string{"unknown"}, names...) {
 			for _, ip := range addresses {
 				for _, app := range append([]string{""}, apps...) {

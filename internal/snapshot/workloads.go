@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/meshd/meshd/internal/model"
@@ -41,9 +42,7 @@ func (b *build) inbounds(next *inbounds, d dirty) {
 // selecting brings the index of selectors up to date, and adds the pods that a new or an old selector may choose to
 // the dirty ones.
 func (b *build) selecting(next *inbounds, d dirty) {
-	type labelKey struct{ namespace, key string }
 	changes := map[pair]map[name]*model.Service{}
-	values := map[labelKey]set[string]{}
 	change := func(svc *model.Service, now *model.Service) {
 		p, ok := lookupPair(svc)
 		if !ok {
@@ -53,11 +52,6 @@ func (b *build) selecting(next *inbounds, d dirty) {
 			changes[p] = map[name]*model.Service{}
 		}
 		changes[p][svc.NamespacedName] = now
-		at := labelKey{p.namespace, p.key}
-		if values[at] == nil {
-			values[at] = set[string]{}
-		}
-		values[at][p.value] = struct{}{}
 	}
 	for n, old := range d.redefined {
 		change(old, nil)
@@ -65,6 +59,7 @@ func (b *build) selecting(next *inbounds, d dirty) {
 	}
 	found := map[pair]*candidates{}
 	for p, services := range changes {
+		maps.Copy(d.pods, b.known.with(p))
 		var list []*model.Service
 		if old := next.selecting.get(p); old != nil {
 			for _, svc := range old.services {
@@ -80,21 +75,11 @@ func (b *build) selecting(next *inbounds, d dirty) {
 		}
 		found[p] = nil
 		if len(list) > 0 {
-			slices.SortFunc(list, before)
 			found[p] = &candidates{list}
 		}
 	}
 	b.changed = b.changed || len(found) > 0
 	next.selecting = next.selecting.with(found)
-	for at, wanted := range values {
-		for n := range b.known.podsIn[at.namespace] {
-			if value, ok := b.known.pods[n].Labels[at.key]; ok {
-				if _, ok := wanted[value]; ok {
-					d.pods[n] = struct{}{}
-				}
-			}
-		}
-	}
 }
 
 // unselected notes the addresses behind a service that its selector did not choose, and marks the old and new ones.
