@@ -69,7 +69,7 @@ func splitRetryOn(list string) (conditions string, codes []uint32) {
 	var words []string
 	for word := range strings.SplitSeq(list, ",") {
 		word = strings.TrimSpace(word)
-		if code, err := strconv.ParseUint(word, 10, 16); err == nil {
+		if code, err := strconv.ParseUint(word, 10, 16); err == nil && 100 <= code && code < 600 {
 			codes = append(codes, uint32(code))
 		} else if word != "" {
 			words = append(words, word)

@@ -1,0 +1,81 @@
+package endpoint
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/testkit/validate"
+)
+
+// TestAssignment: who is behind a service port, by place, with weights, and who is not.
+func TestAssignment(t *testing.T) {
+	a, b := model.Locality{Region: "r", Zone: "a"}, model.Locality{Region: "r", Zone: "b"}
+	ep := func(address string, place model.Locality, health model.Health, weight uint32) *model.Endpoint {
+		return &model.Endpoint{Addresses: []string{address}, Port: 80, Health: health, Locality: place, Weight: weight}
+	}
+	all := []*model.Endpoint{
+		ep("10.0.0.1", b, model.Healthy, 0),
+		ep("10.0.0.2", a, model.Healthy, 5),
+		ep("10.0.0.3", a, model.Unhealthy, 1),
+		ep("10.0.0.4", a, model.Draining, 1),
+		ep("10.0.0.5", a, model.Healthy, 3),
+		ep("10.0.0.6", model.Locality{}, model.Healthy, math.MaxUint32),
+		ep("10.0.0.7", model.Locality{}, model.Healthy, 9),
+	}
+	type place struct {
+		Zone    string
+		Weight  uint32
+		Members map[string]uint32
+	}
+	places := func(publishNotReady bool) []place {
+		m := assignment("c", &snapshot.Endpoints{Service: &model.Service{PublishNotReady: publishNotReady}, All: all})
+		if err := validate.Resource(m); err != nil {
+			t.Error(err)
+		}
+		var out []place
+		for _, l := range m.GetEndpoints() {
+			p := place{l.GetLocality().GetZone(), l.GetLoadBalancingWeight().GetValue(), map[string]uint32{}}
+			for _, e := range l.GetLbEndpoints() {
+				p.Members[e.GetEndpoint().GetAddress().GetSocketAddress().GetAddress()] = e.GetLoadBalancingWeight().GetValue()
+			}
+			out = append(out, p)
+		}
+		return out
+	}
+	want := []place{
+		{"", math.MaxUint32, map[string]uint32{"10.0.0.6": math.MaxUint32, "10.0.0.7": 9}},
+		{"a", 8, map[string]uint32{"10.0.0.2": 5, "10.0.0.5": 3}},
+		{"b", 1, map[string]uint32{"10.0.0.1": 1}},
+	}
+	if diff := cmp.Diff(want, places(false)); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
+	}
+	want[1] = place{"a", 9, map[string]uint32{"10.0.0.2": 5, "10.0.0.3": 1, "10.0.0.5": 3}}
+	if diff := cmp.Diff(want, places(true)); diff != "" {
+		t.Errorf("places of a service that publishes what is not ready (-want +got):\n%s", diff)
+	}
+}
+
+func TestCanonical(t *testing.T) {
+	tests := []struct {
+		labels            map[string]string
+		service, revision string
+	}{
+		{nil, "work", ""},
+		{map[string]string{"app": "a", "version": "v1"}, "a", "v1"},
+		{map[string]string{"app": "a", "app.kubernetes.io/name": "b", "app.kubernetes.io/version": "v2", "version": "v1"}, "b", "v2"},
+		{map[string]string{
+			"service.istio.io/canonical-name": "c", "service.istio.io/canonical-revision": "latest", "app": "a", "version": "v1",
+		}, "c", ""},
+	}
+	for _, test := range tests {
+		service, revision := canonical(&model.Endpoint{Labels: test.labels, Workload: "work"})
+		if service != test.service || revision != test.revision {
+			t.Errorf("%v is %q, %q; want %q, %q", test.labels, service, revision, test.service, test.revision)
+		}
+	}
+}
