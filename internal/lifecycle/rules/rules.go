@@ -55,14 +55,19 @@ func CheckAll(p *lifecycle.Plan) []lifecycle.Violation {
 func Serving(p *lifecycle.Plan, before, after string) []string {
 	var out []string
 	for _, r := range All() {
-		for _, pair := range r.Serves {
-			a, b, _ := strings.Cut(pair, " ")
-			if matches(p, a, before) && matches(p, b, after) && !slices.Contains(out, r.ID) && r.Applies(p) {
-				out = append(out, r.ID)
-			}
+		if r.Served(p, before, after) {
+			out = append(out, r.ID)
 		}
 	}
 	return out
+}
+
+// Served reports whether the rule applies, and rests on one step coming before another.
+func (r Rule) Served(p *lifecycle.Plan, before, after string) bool {
+	return r.Applies(p) && slices.ContainsFunc(r.Serves, func(pair string) bool {
+		a, b, _ := strings.Cut(pair, " ")
+		return matches(p, a, before) && matches(p, b, after)
+	})
 }
 
 func matches(p *lifecycle.Plan, pattern, step string) bool {
