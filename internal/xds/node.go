@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -37,19 +38,24 @@ func proxyFromNode(node *corev3.Node) (*model.Proxy, error) {
 		Raw:              node.GetMetadata().AsMap(),
 	}
 	if ns := p.Metadata.Namespace; ns != "" && ns != p.Namespace {
-		return nil, fmt.Errorf("node id %q: its namespace is %q, its metadata NAMESPACE %q: they must be equal", p.ID, p.Namespace, ns)
+		return nil, fmt.Errorf("node id %q: its namespace is %q, its metadata NAMESPACE %.80q: they must be equal", p.ID, p.Namespace, ns)
 	}
 	for _, ip := range strings.Split(text("INSTANCE_IPS"), ",") {
-		if ip = strings.TrimSpace(ip); ip != "" && ip != p.IPs[0] {
-			p.IPs = append(p.IPs, ip)
+		ip = strings.TrimSpace(ip)
+		if ip == "" || ip == p.IPs[0] {
+			continue
 		}
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return nil, fmt.Errorf("node id %q: metadata INSTANCE_IPS: %.80q is not an address", p.ID, ip)
+		}
+		p.IPs = append(p.IPs, ip)
 	}
 	switch p.Metadata.Generator {
 	case "":
 	case "grpc":
 		p.Flavor = model.FlavorGRPC
 	default:
-		return nil, fmt.Errorf("node id %q: metadata GENERATOR is %q: meshd serves grpc, and Envoy proxies without it", p.ID, p.Metadata.Generator)
+		return nil, fmt.Errorf("node id %q: metadata GENERATOR is %.80q: meshd serves grpc, and Envoy proxies without it", p.ID, p.Metadata.Generator)
 	}
 	return p, nil
 }

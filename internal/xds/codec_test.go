@@ -1,0 +1,85 @@
+package xds
+
+import (
+	"fmt"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/translate"
+	"github.com/meshd/meshd/internal/xds/resource"
+	"github.com/meshd/meshd/internal/xds/subscription"
+)
+
+func clusters(t testing.TB, n, size int) []*resource.Resource {
+	pool := resource.NewStore().NewPool(model.FlavorEnvoy, resource.ClusterType, func(f resource.Failure) { t.Error(f.Err) })
+	var out []*resource.Resource
+	for i := range n {
+		name := fmt.Sprintf("outbound|%d||shop.default.svc.cluster.local", i)
+		r, err := pool.Get(translate.Recipe{Name: name, Build: func() (proto.Message, error) {
+			return &clusterv3.Cluster{Name: name, AltStatName: string(make([]byte, size))}, nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// What the codec writes is the message that the proto codec would have written, and frames are not copied into it.
+func TestCodec(t *testing.T) {
+	list := clusters(t, 3, 10)
+	r := subscription.Response{Type: resource.TypeOf(resource.ClusterType), Version: "v", Nonce: "n", Resources: list}
+	bytes, err := Codec().Marshal(encodeSotW(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if &bytes[0].ReadOnlyData()[0] != &list[0].Frame().ReadOnlyData()[0] {
+		t.Error("the frame was copied")
+	}
+	var got discoveryv3.DiscoveryResponse
+	if err := Codec().Unmarshal(bytes, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.GetVersionInfo() != "v" || got.GetNonce() != "n" || got.GetTypeUrl() != resource.ClusterType || len(got.GetResources()) != 3 {
+		t.Errorf("%v", &got)
+	}
+	// Any other message goes through unchanged.
+	again, err := Codec().Marshal(&got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other discoveryv3.DiscoveryResponse
+	if err := Codec().Unmarshal(again, &other); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&got, &other, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := Codec().Marshal(42); err == nil {
+		t.Error("a number was marshalled")
+	}
+	if Codec().Name() != "proto" {
+		t.Errorf("the codec calls itself %q", Codec().Name())
+	}
+}
+
+// Sending a configuration once more costs references only.
+func TestEncodingDoesNotCopy(t *testing.T) {
+	r := subscription.Response{Type: resource.TypeOf(resource.ClusterType), Version: "v", Nonce: "n", Resources: clusters(t, 2000, 1500)}
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			_ = encodeSotW(r)
+		}
+	})
+	if got := result.AllocedBytesPerOp(); got > 64<<10 {
+		t.Errorf("%d bytes are allocated to send 3 MB once more", got)
+	}
+}
