@@ -1,48 +1,155 @@
-// Package mesh reads Istio's MeshConfig: defaults, a file, and what changes in it.
 package mesh
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"time"
 
 	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/meshd/meshd/internal/config/filewatch"
 )
 
-// Source reads the mesh config from a file, or is all defaults if none is named.
+// rescan is the time between looks at the file that no event asked for.
+const rescan = 30 * time.Second
+
+// Source reads the mesh config from a file and follows it. Use Load once, then Run, and Close at the end.
 type Source struct {
-	file    string
-	changed func()
-	log     *zap.Logger
+	file     string
+	changed  func()
+	log      *zap.Logger
+	follower *filewatch.Follower
+
+	// What Load set and Run follows: the config, the text that was parsed last, and what was wrong with it.
+	live   *Live
+	text   []byte
+	badErr error
+
+	mu      sync.Mutex
+	problem error
 }
 
-// New makes a source. changed is called after each time that the config has become another one, the first included.
+// New makes a source for a file; without one, the defaults are the config. It reads nothing yet. changed is called,
+// and must not block, whenever there is a config that was not there before, the first one included.
 func New(file string, changed func(), log *zap.Logger) *Source {
-	return &Source{file: file, changed: changed, log: log}
+	return &Source{file: file, changed: changed, log: log, follower: filewatch.New(filewatch.Timing{})}
 }
 
-// Load reads the config. A file that cannot be read, or is wrong, is an error that names it and --mesh-config.
-func (s *Source) Load(context.Context) (*Live, error) {
-	var text []byte
+// Load reads the file. Without a usable one there is no config, and the error names the file and --mesh-config.
+func (s *Source) Load(ctx context.Context) (*Live, error) {
+	if s.live != nil {
+		return nil, errors.New("the mesh config was loaded before")
+	}
+	config := Default()
 	if s.file != "" {
-		var err error
-		if text, err = os.ReadFile(s.file); err != nil {
+		text, err := s.read(ctx)
+		if err == nil {
+			config, err = s.parse(text)
+			s.text = text
+		}
+		if err != nil {
 			return nil, fmt.Errorf("--mesh-config %s: %w", s.file, err)
 		}
 	}
-	_ = text // TODO(parse)
-	defer s.changed()
-	return NewLive(&meshv1alpha1.MeshConfig{TrustDomain: "cluster.local", ConnectTimeout: durationpb.New(10e9), EnableAutoMtls: wrapperspb.Bool(true)}), nil
+	s.live = NewLive(config)
+	s.log.Info("mesh config loaded", zap.String("file", s.file), zap.String("trustDomain", config.TrustDomain))
+	s.changed()
+	return s.live, nil
 }
 
-// Run follows the file until the context ends.
+// Run follows the file until the context ends, which is no error. It needs a Load before it. What cannot be used
+// leaves the last good config in force.
 func (s *Source) Run(ctx context.Context) error {
-	<-ctx.Done()
+	if s.live == nil {
+		return errors.New("the mesh config is followed before it was loaded")
+	}
+	if s.file == "" {
+		<-ctx.Done()
+		return nil
+	}
+	for s.follower.Wait(ctx, 0, rescan) == nil {
+		text, err := s.read(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		s.take(text, err)
+	}
+	s.Close()
 	return nil
 }
 
-// Problem says why the file's present content is not in force; nil if it is.
-func (s *Source) Problem() error { return nil }
+// take makes a reading of the file the config in force, if it can be.
+func (s *Source) take(text []byte, err error) {
+	var config *meshv1alpha1.MeshConfig
+	switch {
+	case err != nil:
+	case bytes.Equal(text, s.text):
+		err = s.badErr
+	case len(bytes.TrimSpace(text)) == 0:
+		// Programs empty a file before they write it, and the defaults are a far-reaching change.
+		err = errors.New("the file is empty: write {} if the defaults are meant")
+	default:
+		config, err = s.parse(text)
+		s.text, s.badErr = text, err
+	}
+	before := s.Problem()
+	s.setProblem(err)
+	switch {
+	case err != nil && (before == nil || before.Error() != s.Problem().Error()):
+		s.log.Error("mesh config cannot be used, the last good one stays in force", zap.String("file", s.file), zap.Error(err))
+	case err == nil && before != nil:
+		s.log.Info("mesh config can be used again", zap.String("file", s.file))
+	}
+	if config == nil || proto.Equal(config, s.live.Current()) {
+		return
+	}
+	s.live.set(config)
+	s.log.Info("mesh config changed", zap.String("file", s.file))
+	s.changed()
+}
+
+// read gives the file's content as it was while it, and all that leads to it, was already being watched.
+func (s *Source) read(ctx context.Context) (text []byte, err error) {
+	looked := s.follower.Look(ctx, func(set *filewatch.Set) {
+		if _, err = set.Follow(s.file); err == nil {
+			text, err = os.ReadFile(s.file)
+		}
+	})
+	if looked != nil {
+		return nil, looked
+	}
+	return text, err
+}
+
+func (s *Source) parse(text []byte) (*meshv1alpha1.MeshConfig, error) {
+	config, warnings, err := Parse(text)
+	for _, w := range warnings {
+		s.log.Warn("mesh config", zap.String("file", s.file), zap.String("warning", w))
+	}
+	return config, err
+}
+
+func (s *Source) setProblem(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problem = nil
+	if err != nil {
+		s.problem = fmt.Errorf("the last good mesh config is in force: %s: %w", s.file, err)
+	}
+}
+
+// Problem says why the file's present content is not in force, or is nil. It may be called at any time.
+func (s *Source) Problem() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.problem
+}
+
+// Close stops watching. It may be called more than once, and after a Load without a Run.
+func (s *Source) Close() { s.follower.Close() }
