@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
+	"github.com/meshd/meshd/internal/mesh"
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/testkit/scenario"
@@ -240,8 +241,8 @@ func TestChangesTouchWhatTheyMust(t *testing.T) {
 func TestMeshConfigIsAKey(t *testing.T) {
 	sc := shop(t)
 	p := proxy(t, cart0, nil)
-	mesh := scenario.DefaultMesh()
-	compiler := snapshot.NewCompiler(sc.Stores, func() *meshv1alpha1.MeshConfig { return mesh }, snapshot.Options{})
+	current := mesh.Default()
+	compiler := snapshot.NewCompiler(sc.Stores, func() *meshv1alpha1.MeshConfig { return current }, snapshot.Options{})
 	compile := func(changes map[model.Change]struct{}) *snapshot.Snapshot {
 		t.Helper()
 		s, err := compiler.Compile(sc.Synced, changes)
@@ -251,8 +252,8 @@ func TestMeshConfigIsAKey(t *testing.T) {
 		return s
 	}
 	before := compile(nil)
-	mesh = scenario.DefaultMesh()
-	mesh.AccessLogFile = "/dev/stdout"
+	current = mesh.Default()
+	current.AccessLogFile = "/dev/stdout"
 	after := compile(map[model.Change]struct{}{{Kind: model.KindMeshConfig}: {}})
 	if before.Service("cart.shop.svc.cluster.local") != after.Service("cart.shop.svc.cluster.local") {
 		t.Fatal("a service changed too, so this test proves nothing")

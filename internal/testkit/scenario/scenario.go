@@ -13,14 +13,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
 	"github.com/meshd/meshd/internal/config"
+	"github.com/meshd/meshd/internal/mesh"
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
 )
@@ -98,11 +96,11 @@ func readClients(t testing.TB, dir string) []Client {
 // Compiler makes a compiler of the scenario's objects with Istio's default mesh config, changed by edit if it is not
 // nil. A test that changes objects compiles more than once with one compiler, as meshd does.
 func (s *Scenario) Compiler(edit func(*meshv1alpha1.MeshConfig)) *snapshot.Compiler {
-	mesh := DefaultMesh()
+	m := mesh.Default()
 	if edit != nil {
-		edit(mesh)
+		edit(m)
 	}
-	return snapshot.NewCompiler(s.Stores, func() *meshv1alpha1.MeshConfig { return mesh }, snapshot.Options{})
+	return snapshot.NewCompiler(s.Stores, func() *meshv1alpha1.MeshConfig { return m }, snapshot.Options{})
 }
 
 // Snapshot compiles the scenario once.
@@ -113,29 +111,6 @@ func (s *Scenario) Snapshot(t testing.TB, edit func(*meshv1alpha1.MeshConfig)) *
 		t.Fatalf("%s: %v", s.Name, err)
 	}
 	return snap
-}
-
-// DefaultMesh is what Istio's mesh config says to a proxy where nobody configured anything.
-func DefaultMesh() *meshv1alpha1.MeshConfig {
-	return &meshv1alpha1.MeshConfig{
-		EnableTracing:            true,
-		TrustDomain:              "cluster.local",
-		RootNamespace:            "istio-system",
-		EnableAutoMtls:           wrapperspb.Bool(true),
-		ConnectTimeout:           durationpb.New(10 * time.Second),
-		DnsRefreshRate:           durationpb.New(time.Minute),
-		ProtocolDetectionTimeout: durationpb.New(0),
-		ProxyListenPort:          15001,
-		ProxyInboundListenPort:   15006,
-		OutboundTrafficPolicy: &meshv1alpha1.MeshConfig_OutboundTrafficPolicy{
-			Mode: meshv1alpha1.MeshConfig_OutboundTrafficPolicy_ALLOW_ANY,
-		},
-		InboundTrafficPolicy: &meshv1alpha1.MeshConfig_InboundTrafficPolicy{
-			Mode: meshv1alpha1.MeshConfig_InboundTrafficPolicy_PASSTHROUGH,
-		},
-		DefaultConfig:    &meshv1alpha1.ProxyConfig{},
-		DefaultProviders: &meshv1alpha1.MeshConfig_DefaultProviders{},
-	}
 }
 
 func readClient(file string) (Client, error) {

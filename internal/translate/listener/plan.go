@@ -103,11 +103,8 @@ func addresses(s *snapshot.Snapshot, service *snapshot.Service, port uint32, c c
 	}
 	var out []string
 	for _, e := range endpoints.All {
-		for _, a := range c.families.Reachable(e.Addresses) {
-			if a != c.self && !slices.Contains(out, a) {
-				out = append(out, a)
-			}
-			break
+		if a := c.families.Reachable(e.Addresses); len(a) > 0 && a[0] != c.self && !slices.Contains(out, a[0]) {
+			out = append(out, a[0])
 		}
 	}
 	return out
