@@ -1,6 +1,7 @@
 package mesh
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -184,5 +185,15 @@ func TestBadConfig(t *testing.T) {
 				t.Errorf("%d errors, want %d: %v", got, len(c.want), err)
 			}
 		})
+	}
+}
+
+func TestSample(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/samples/mesh.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, warnings, err := Parse(text); err != nil || len(warnings) != 0 {
+		t.Errorf("%v, warnings %q", err, warnings)
 	}
 }
