@@ -3,8 +3,10 @@ package modules
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -100,4 +102,15 @@ func (a *app) firstAnswer(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// freePort gives a port that nobody had a moment ago, for a client that must know it before it is bound.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
