@@ -35,13 +35,13 @@ func (r *rig) put(objects ...string) {
 		kind, body, _ := strings.Cut(text, " ")
 		switch kind {
 		case "Service":
-			r.stores.Services.Put(parse[corev1.Service](r.t, []byte(body)))
+			r.stores.Services.Put(parse[corev1.Service](r.t, body))
 		case "Slice":
-			r.stores.EndpointSlices.Put(parse[discoveryv1.EndpointSlice](r.t, []byte(body)))
+			r.stores.EndpointSlices.Put(parse[discoveryv1.EndpointSlice](r.t, body))
 		case "Pod":
-			r.stores.Pods.Put(parse[corev1.Pod](r.t, []byte(body)))
+			r.stores.Pods.Put(parse[corev1.Pod](r.t, body))
 		case "Node":
-			r.stores.Nodes.Put(parse[corev1.Node](r.t, []byte(body)))
+			r.stores.Nodes.Put(parse[corev1.Node](r.t, body))
 		default:
 			r.t.Fatalf("kind %q", kind)
 		}
@@ -101,7 +101,7 @@ func TestSharing(t *testing.T) {
 	}{
 		{"nothing", func() {}, ""},
 		{"a pod's status, of which nothing is read", func() {
-			r.put(strings.Replace(podA1, "phase: Running", "phase: Running, hostIP: 192.0.2.1", 1))
+			r.put(strings.Replace(podA1, "phase: Running", "phase: Pending", 1))
 		}, ""},
 		{"an endpoint with a known identity", func() { r.put(both) }, "snapshot, endpoints a"},
 		{"a node moves", func() { r.put(strings.Replace(node1, "r1", "r2", 1)) }, "snapshot, endpoints a, endpoints b 80, endpoints b 90"},

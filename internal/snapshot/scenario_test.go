@@ -2,8 +2,6 @@ package snapshot_test
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,20 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/meshd/meshd/internal/config"
 	"github.com/meshd/meshd/internal/model"
-	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/testkit/scenario"
 )
 
 // TestScenarioBookinfo holds the records to what istiod told proxies about the same cluster.
 func TestScenarioBookinfo(t *testing.T) {
-	changes := config.NewChanges()
-	stores := config.NewStores(changes.Add)
-	scenario(t, "s01-bookinfo", stores)
-	s, err := snapshot.NewCompiler(stores, mesh, snapshot.Options{}).Compile(stores.MarkSynced(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sc := scenario.Load(t, scenario.Shared(t, "s01-bookinfo"))
+	s := sc.Snapshot(t, nil)
 
 	t.Run("identities", func(t *testing.T) {
 		want := map[string][]string{
@@ -45,7 +37,7 @@ func TestScenarioBookinfo(t *testing.T) {
 	})
 
 	t.Run("endpoints", func(t *testing.T) {
-		for cluster, want := range expectedEndpoints(t, "s01-bookinfo", "productpage") {
+		for cluster, want := range expectedEndpoints(t, sc.Clients[0]) {
 			f := strings.Split(cluster, "|")
 			svc := s.Service(f[3])
 			if svc == nil {
@@ -88,40 +80,38 @@ func TestScenarioBookinfo(t *testing.T) {
 	})
 }
 
-// expectedEndpoints reads what istiod sent, as "locality address:port workload" by cluster.
-func expectedEndpoints(t *testing.T, scenario, pod string) map[string][]string {
+// expectedEndpoints reads what istiod sent to a proxy, as "locality address:port workload" by cluster.
+func expectedEndpoints(t *testing.T, client scenario.Client) map[string][]string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "scenarios", scenario, "expected", pod+".json"))
+	data, err := json.Marshal(client.Expected["endpoints"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	var dump struct {
-		Endpoints map[string]struct {
-			Endpoints []struct {
-				Locality    struct{ Region, Zone, SubZone string }
-				LbEndpoints []struct {
-					Endpoint struct {
-						Address struct {
-							SocketAddress struct {
-								Address   string
-								PortValue uint32
-							}
+	var assignments map[string]struct {
+		Endpoints []struct {
+			Locality    struct{ Region, Zone, SubZone string }
+			LbEndpoints []struct {
+				Endpoint struct {
+					Address struct {
+						SocketAddress struct {
+							Address   string
+							PortValue uint32
 						}
 					}
-					Metadata struct {
-						FilterMetadata struct {
-							Istio struct{ Workload string }
-						}
+				}
+				Metadata struct {
+					FilterMetadata struct {
+						Istio struct{ Workload string }
 					}
 				}
 			}
 		}
 	}
-	if err := json.Unmarshal(data, &dump); err != nil {
+	if err := json.Unmarshal(data, &assignments); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string][]string{}
-	for cluster, cla := range dump.Endpoints {
+	for cluster, cla := range assignments {
 		var list []string
 		for _, group := range cla.Endpoints {
 			l := model.Locality{Region: group.Locality.Region, Zone: group.Locality.Zone, SubZone: group.Locality.SubZone}
