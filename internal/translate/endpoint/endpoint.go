@@ -3,6 +3,7 @@ package endpoint
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ func assignment(name string, endpoints *snapshot.Endpoints) *endpointv3.ClusterL
 	byPlace := map[model.Locality]*endpointv3.LocalityLbEndpoints{}
 	var places []model.Locality
 	for _, e := range endpoints.All {
-		if e.Health == model.Draining || e.Health == model.Unhealthy && !endpoints.Service.PublishNotReady {
+		if e.Health == model.Draining || e.Health == model.Unhealthy && !endpoints.Service.PublishNotReady || !isIP(e) {
 			continue
 		}
 		place, found := byPlace[e.Locality]
@@ -113,6 +114,16 @@ func assignment(name string, endpoints *snapshot.Endpoints) *endpointv3.ClusterL
 		out.Endpoints = append(out.Endpoints, byPlace[place])
 	}
 	return out
+}
+
+// isIP reports whether the endpoint's first address is one that Envoy can connect to without resolving a name. One
+// name among addresses would make it refuse all of them.
+func isIP(e *model.Endpoint) bool {
+	if len(e.Addresses) == 0 {
+		return false
+	}
+	_, err := netip.ParseAddr(e.Addresses[0])
+	return err == nil
 }
 
 // saturatingAdd keeps a sum of weights within Envoy's limit of 2^32-1.

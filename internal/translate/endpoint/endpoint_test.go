@@ -25,6 +25,8 @@ func TestAssignment(t *testing.T) {
 		ep("10.0.0.5", a, model.Healthy, 3),
 		ep("10.0.0.6", model.Locality{}, model.Healthy, math.MaxUint32),
 		ep("10.0.0.7", model.Locality{}, model.Healthy, 9),
+		ep("a.name.example", a, model.Healthy, 1),
+		{Locality: a, Port: 80},
 	}
 	type place struct {
 		Zone    string
