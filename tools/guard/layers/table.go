@@ -71,7 +71,7 @@ var Private = []struct {
 	Why     string
 }{{
 	Package: "internal/modules/...",
-	OnlyBy:  []string{"internal/cli/..."},
+	OnlyBy:  []string{"internal/cli/...", "tools/..."},
 	Why:     "the assembly stands above all subsystems; one that imports it could reach everything",
 }, {
 	Package: "internal/cli/...",
