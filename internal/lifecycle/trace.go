@@ -53,6 +53,8 @@ type Record struct {
 	Began time.Time `json:"began"`
 	// Ready is when the last step of the start had ended; 0 while the start is under way.
 	Ready time.Duration `json:"ready"`
+	// Taken is when the record was taken: how long what has not ended had been running by then.
+	Taken time.Duration `json:"taken"`
 	Spans []Span        `json:"spans"`
 }
 
@@ -114,7 +116,7 @@ func (t *Trace) Steps() []StepStatus {
 func (t *Trace) Record() Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := Record{Began: t.began, Ready: t.ready}
+	r := Record{Began: t.began, Ready: t.ready, Taken: t.since()}
 	for _, s := range t.spans {
 		span := *s
 		span.WaitedFor = slices.Clone(s.WaitedFor)

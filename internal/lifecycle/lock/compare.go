@@ -79,14 +79,15 @@ func diffFacts(before, after *Lock, common []string) []Change {
 		}
 		at[key].variants = append(at[key].variants, variant)
 	}
+	facts, news := before.byVariant(), after.byVariant()
 	for _, v := range common {
-		was, is := before.in(v), after.in(v)
+		was, is := facts[v], news[v]
 		for id, old := range was {
 			now, ok := is[id]
 			switch {
 			case !ok:
 				note(v, Change{Kind: Removed, Old: old.String(), fact: old})
-			case old.String() != now.String():
+			case !slices.Equal(old.Value, now.Value):
 				note(v, Change{Kind: Changed, Old: old.String(), New: now.String(), fact: old, now: now})
 			}
 		}

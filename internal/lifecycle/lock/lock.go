@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,8 +91,15 @@ func Facts(p *lifecycle.Plan) []Fact {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Fact) int { return cmp.Compare(a.String(), b.String()) })
-	return slices.CompactFunc(out, func(a, b Fact) bool { return a.String() == b.String() })
+	byLine := make(map[string]Fact, len(out))
+	for _, f := range out {
+		byLine[f.String()] = f
+	}
+	out = out[:0]
+	for _, line := range slices.Sorted(maps.Keys(byLine)) {
+		out = append(out, byLine[line])
+	}
+	return out
 }
 
 func typeOf(k lifecycle.Key) string { return strings.ReplaceAll(k.String(), module, "") }
@@ -144,30 +152,38 @@ func Of(variants []Variant) (*Lock, error) {
 		return nil, err
 	}
 	at := map[string]*Entry{}
-	var all []*Entry
 	for _, v := range variants {
 		for _, f := range Facts(v.Plan) {
-			e := at[f.String()]
-			if e == nil {
-				e = &Entry{Fact: f}
-				at[f.String()] = e
-				all = append(all, e)
+			line := f.String()
+			if at[line] == nil {
+				at[line] = &Entry{Fact: f}
 			}
-			e.Variants = append(e.Variants, v.Name)
+			at[line].Variants = append(at[line].Variants, v.Name)
 		}
 	}
-	for _, e := range all {
-		slices.Sort(e.Variants)
-		l.Entries = append(l.Entries, *e)
+	for _, line := range slices.Sorted(maps.Keys(at)) {
+		slices.Sort(at[line].Variants)
+		l.Entries = append(l.Entries, *at[line])
 	}
-	l.sort()
 	return l, nil
 }
 
+// sort puts the entries in the order of their lines.
 func (l *Lock) sort() {
-	slices.SortFunc(l.Entries, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(a.String(), b.String()), slices.Compare(a.Variants, b.Variants))
+	lines := make(map[*Fact]string, len(l.Entries))
+	entries := make([]*Entry, len(l.Entries))
+	for i := range l.Entries {
+		entries[i] = &l.Entries[i]
+		lines[&entries[i].Fact] = entries[i].String()
+	}
+	slices.SortFunc(entries, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(lines[&a.Fact], lines[&b.Fact]), slices.Compare(a.Variants, b.Variants))
 	})
+	sorted := make([]Entry, len(entries))
+	for i, e := range entries {
+		sorted[i] = *e
+	}
+	l.Entries = sorted
 }
 
 // checkVariants makes sure that conditions can tell the variants apart.
@@ -205,12 +221,18 @@ func checkVariants(names []string) error {
 	return nil
 }
 
-// in gives the facts of one variant, by what they are about.
-func (l *Lock) in(variant string) map[string]Fact {
-	out := map[string]Fact{}
+// byVariant gives the facts of each variant, by what they are about.
+func (l *Lock) byVariant() map[string]map[string]Fact {
+	out := map[string]map[string]Fact{}
+	for _, v := range l.Variants {
+		out[v] = map[string]Fact{}
+	}
 	for _, e := range l.Entries {
-		if slices.Contains(e.Variants, variant) {
-			out[e.id()] = e.Fact
+		id := e.id()
+		for _, v := range e.Variants {
+			if out[v] != nil {
+				out[v][id] = e.Fact
+			}
 		}
 	}
 	return out

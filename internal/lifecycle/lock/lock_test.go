@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -316,3 +317,20 @@ type extraOut struct {
 }
 
 func newExtra(lifecycle.Peek[Config]) extraOut { return extraOut{} }
+
+func BenchmarkVerify(b *testing.B) {
+	plan, _ := lifecycle.Analyze(components(true, true))
+	var all []Variant
+	for i := range 16 {
+		all = append(all, Variant{Name: "n=" + strconv.Itoa(i), Plan: plan})
+	}
+	for b.Loop() {
+		current, err := Of(all)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if found := Verify(current, current, nil); len(found) > 0 {
+			b.Fatal(found)
+		}
+	}
+}

@@ -99,9 +99,10 @@ func (f Finding) lost() string {
 func Verify(locked, current *Lock, rules Rules) []Finding {
 	var out []Finding
 	before, after := map[string]*relations{}, map[string]*relations{}
-	get := func(cache map[string]*relations, l *Lock, variant string) *relations {
+	facts, news := locked.byVariant(), current.byVariant()
+	get := func(cache map[string]*relations, facts map[string]map[string]Fact, variant string) *relations {
 		if cache[variant] == nil {
-			cache[variant] = relate(l.in(variant))
+			cache[variant] = relate(facts[variant])
 		}
 		return cache[variant]
 	}
@@ -112,8 +113,8 @@ func Verify(locked, current *Lock, rules Rules) []Finding {
 			if c.Kind != Removed && c.Kind != Changed {
 				break
 			}
-			f.Implied = f.Implied && get(after, current, v).precedes(c.fact.Key[0], c.fact.Key[1])
-			for _, p := range protects(get(before, locked, v), c, rules) {
+			f.Implied = f.Implied && get(after, news, v).precedes(c.fact.Key[0], c.fact.Key[1])
+			for _, p := range protects(get(before, facts, v), c, rules) {
 				if !slices.ContainsFunc(f.Protected, func(o Protected) bool { return o.String() == p.String() }) {
 					f.Protected = append(f.Protected, p)
 				}

@@ -143,7 +143,7 @@ func TestGolden(t *testing.T) {
 func TestSameBytesHoweverListed(t *testing.T) {
 	want := map[string]string{}
 	rules := func(before, after string) []RuleRef { return []RuleRef{{ID: before + "<" + after}} }
-	for seed := range uint64(30) {
+	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		components := meshComponents()
 		random.Shuffle(len(components), func(i, j int) { components[i], components[j] = components[j], components[i] })

@@ -92,7 +92,8 @@ func (d *Drawing) tag(name string, attrs []any) {
 
 // Num writes a coordinate with one decimal at the most, so that drawings are the same on every machine.
 func Num(f float64) string {
-	return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64)
+	// Adding 0 turns -0 into 0.
+	return strconv.FormatFloat(math.Round(f*10)/10+0, 'f', -1, 64)
 }
 
 // escape also replaces what must not stand in XML at all, such as control characters.
