@@ -141,7 +141,7 @@ func (c *Checker) note(check Check) Check {
 	}
 	c.last[check.Name] = check
 	switch {
-	case known && was.Ready == check.Ready && (check.Ready || was.Reason == check.Reason):
+	case known && was.Ready == check.Ready:
 	case check.Ready:
 		c.log.Info("probe ready", zap.String("probe", check.Name), zap.String("of", check.Component))
 	default:
