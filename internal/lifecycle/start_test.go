@@ -73,6 +73,8 @@ func TestFailingStartIsRolledBack(t *testing.T) {
 			message: "step b.fail (component b, phase load, budget 50ms): panic: late", state: lifecycle.Failed},
 		"over budget": {start: func(ctx context.Context, _ *lifecycle.Slot[lazy]) error { <-ctx.Done(); return ctx.Err() }, is: lifecycle.ErrBudget,
 			message: "step b.fail (component b, phase load, budget 50ms): over budget: not started within 50ms", state: lifecycle.Failed},
+		"over budget, and then a success": {start: func(ctx context.Context, s *lifecycle.Slot[lazy]) error { <-ctx.Done(); return s.Set(ctx, lazy{}) }, is: lifecycle.ErrBudget,
+			message: "step b.fail (component b, phase load, budget 50ms): over budget: not started within 50ms", state: lifecycle.Failed},
 		"over budget, and it says at what": {start: func(ctx context.Context, _ *lifecycle.Slot[lazy]) error {
 			lifecycle.Report(ctx, "the disk")
 			<-ctx.Done()
@@ -260,4 +262,34 @@ func TestStartEndsWithItsContext(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	h.expect(t, "+a", "-a")
+}
+
+// A step whose turn comes when the start has failed already does not begin.
+func TestNothingBeginsAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h happened
+		r, _ := build(t, lifecycle.Options{Before: func(step string) {
+			if step == "late" {
+				time.Sleep(time.Second)
+			}
+		}}, does("a", field{`name:"late" phase:"load"`, h.step("late")}), does("b", field{`name:"b" phase:"load"`, h.step("b", func(context.Context) error { return boom })}))
+		if err := r.Start(t.Context()); !errors.Is(err, boom) {
+			t.Errorf("got %v", err)
+		}
+		h.expect(t, "+b", "-b")
+	})
+}
+
+// A step that is abandoned beside the one that failed is named as well: it could not be stopped.
+func TestAbandonedSiblingIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, lifecycle.Step{Start: func(context.Context) error { <-release; return nil }}}),
+			does("b", field{`name:"b" phase:"load"`, lifecycle.Step{Start: func(context.Context) error { time.Sleep(time.Second); return boom }}}))
+		err := r.Start(t.Context())
+		if !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), "step b (") || !strings.Contains(err.Error(), "\nstep a (component a, phase load, budget 5s), abandoned") {
+			t.Errorf("got %v", err)
+		}
+		close(release)
+	})
 }

@@ -190,3 +190,24 @@ func TestSignalAndFatalAtOnce(t *testing.T) {
 		h.expect(t, "+a", "~a", "-a")
 	})
 }
+
+// A Run that fails for good just as the start ends is not lost: Start fails, or Fatal has it.
+func TestFatalAtTheEndOfStartIsNotLost(t *testing.T) {
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"announce"`, lifecycle.Step{Run: func(context.Context) error { return boom }}}))
+			err := r.Start(t.Context())
+			if err == nil {
+				synctest.Wait()
+				select {
+				case err = <-r.Fatal():
+				default:
+				}
+				stopped(t, r)
+			}
+			if !errors.Is(err, boom) {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
