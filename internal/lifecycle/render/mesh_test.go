@@ -1,15 +1,11 @@
 package render
 
 import (
-	"context"
-
 	"github.com/meshd/meshd/internal/lifecycle"
 	"go.uber.org/fx"
 )
 
 // A larger application, of the size and shape of a real control plane, for the drawing.
-
-func nop(context.Context) error { return nil }
 
 type (
 	Env        struct{}
