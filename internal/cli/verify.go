@@ -126,12 +126,7 @@ func (p *process) graphLock() *cobra.Command {
 		Short: "Record the start-up graph in a lock file, to be committed",
 		Long: `Write down every fact of the start-up graph, one a line and sorted: phases and other tags of steps,
 who needs, reads and contributes what, and the orders that follow. 'meshd graph verify --lock' compares.`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usageError(fmt.Errorf("%s takes one argument at the most", cmd.UseLine()))
-			}
-			return nil
-		},
+		Args: fileAtMost,
 		RunE: func(_ *cobra.Command, args []string) error {
 			current, _, err := currentLock()
 			if err != nil {
