@@ -60,10 +60,7 @@ func contents(r records) map[string]any {
 // TestIncremental makes random edits, and holds snapshots that were compiled edit by edit to one compiled from scratch:
 // equal in all they say, each record with the pointer it had before if its content is the same.
 func TestIncremental(t *testing.T) {
-	edits := 80
-	if testing.Short() {
-		edits = 30
-	}
+	const edits = 60
 	for seed := range uint64(12) {
 		t.Run(itoa(uint32(seed)), func(t *testing.T) {
 			t.Parallel()
@@ -78,6 +75,11 @@ func TestIncremental(t *testing.T) {
 			}
 			compiler := func(s *source) *snapshot.Compiler {
 				return snapshot.NewCompiler(s.stores, func() *meshv1alpha1.MeshConfig { return s.mesh }, snapshot.Options{})
+			}
+			for range 30 { // a populated world to begin with
+				e := r.edit()
+				e(each)
+				e(some)
 			}
 			eachCompiler, someCompiler := compiler(each), compiler(some)
 			last := compile(eachCompiler, each, nil)

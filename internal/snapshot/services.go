@@ -12,6 +12,7 @@ import (
 
 // services compiles the services that are dirty, and the lists they are in.
 func (b *build) services(next *Snapshot, d dirty, domain string) {
+	domains := trustDomains(next.mesh.Config)
 	entries := map[string]*entry{}
 	records := map[string]*Service{}
 	ports := map[uint32]map[string]*Service{}
@@ -26,7 +27,7 @@ func (b *build) services(next *Snapshot, d dirty, domain string) {
 	for n := range d.services {
 		hostname := registry.Hostname(n, domain)
 		old := b.base.entries.get(hostname)
-		now := b.entry(n, hostname, next.mesh.Config, d)
+		now := b.entry(n, hostname, domains, d)
 		if old == now {
 			continue
 		}
@@ -73,7 +74,7 @@ func (b *build) services(next *Snapshot, d dirty, domain string) {
 }
 
 // entry compiles one service, or gives nil if there is none. What did not change is the last snapshot's.
-func (b *build) entry(n name, hostname string, mesh *meshv1alpha1.MeshConfig, d dirty) *entry {
+func (b *build) entry(n name, hostname string, domains []string, d dirty) *entry {
 	last := b.last.entries.get(hostname)
 	svc := b.known.services[n]
 	if svc == nil {
@@ -90,7 +91,7 @@ func (b *build) entry(n name, hostname string, mesh *meshv1alpha1.MeshConfig, d 
 	lists := b.known.endpoints(svc, b.cluster)
 	b.unselected(n, svc, lists, d)
 
-	now := &entry{service: &Service{Service: svc, Identities: identities(lists, trustDomains(mesh))}}
+	now := &entry{service: &Service{Service: svc, Identities: identities(lists, domains)}}
 	same := false
 	if s := last.service; s != nil && s.Service == svc && slices.Equal(s.Identities, now.service.Identities) {
 		now.service, same = s, true
@@ -98,7 +99,7 @@ func (b *build) entry(n name, hostname string, mesh *meshv1alpha1.MeshConfig, d 
 	for i, p := range svc.Ports {
 		var old *Endpoints
 		for _, e := range last.endpoints {
-			if e.Port.Name == p.Name {
+			if e.Port.Name == p.Name && (old == nil || e.Port == p) {
 				old = e
 			}
 		}
