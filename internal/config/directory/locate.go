@@ -51,18 +51,15 @@ func syntaxText(err error) error {
 }
 
 // locate finds the line of the file with the value that an error is about, and the path to it. The path is known if
-// the error says so or the caller does; otherwise it is searched for in the object's JSON.
-func (d document) locate(item int, path []any, data []byte, err error) (line int, found []any) {
+// the error says so or the caller does, and is one below prefix in the document; otherwise it is searched for in the object's JSON, which is of that kind.
+func (d document) locate(prefix []any, kind string, path []any, data []byte, err error) (line int, found []any) {
 	var field *fieldError
 	if errors.As(err, &field) {
 		path = field.path
 	} else if path == nil && data != nil {
-		path = culprit(data)
+		path = culprit(kind, data)
 	}
-	full := path
-	if item > 0 {
-		full = append([]any{"items", item - 1}, path...)
-	}
+	full := slices.Concat(prefix, path)
 	var node yamlv3.Node
 	if yamlv3.Unmarshal(d.text, &node) != nil || len(node.Content) == 0 {
 		return d.first, path
@@ -102,14 +99,13 @@ func lineOf(n *yamlv3.Node, path []any) int {
 
 // culprit finds the path to a value that cannot be decoded: it looks for the one child that fails even if it is all
 // there is, and goes on from there. Decoders' own errors say neither index nor position.
-func culprit(data []byte) []any {
+func culprit(kindName string, data []byte) []any {
 	var root map[string]any
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	if dec.Decode(&root) != nil {
 		return nil
 	}
-	kindName, _ := root["kind"].(string)
 	k, known := kinds[model.Kind(kindName)]
 	if !known {
 		return nil

@@ -22,6 +22,8 @@ type content struct {
 	skipped   map[string]int // documents of kinds that are not read
 }
 
+func newContent() *content { return &content{skipped: map[string]int{}} }
+
 // object is one object of a file, and where in the file it is.
 type object struct {
 	key
@@ -48,21 +50,6 @@ func (e *badDocument) Error() string {
 }
 
 func (e *badDocument) Unwrap() error { return e.err }
-
-// parse reads a file. Any bad document makes the whole file bad: half of what someone wrote is not what they meant.
-func parse(path string, data []byte) (*content, error) {
-	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
-	if line, err := checkText(data); err != nil {
-		return nil, &badDocument{place: place{line: line}, err: err}
-	}
-	c := &content{skipped: map[string]int{}}
-	for doc := range documents(data) {
-		if err := c.parseDocument(doc, strings.HasSuffix(strings.ToLower(path), ".json")); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
 
 func (c *content) parseDocument(doc document, isJSON bool) error {
 	doc.number = c.documents + 1
@@ -131,21 +118,14 @@ type typeMeta struct {
 
 // add takes the objects of a document whose JSON is data.
 func (c *content) add(doc document, data []byte) error {
-	bad := func(item int, about string, path []any, data []byte, err error) error {
-		line, path := doc.locate(item, path, data, err)
-		if len(path) > 0 && !errors.As(err, new(*fieldError)) {
-			err = fmt.Errorf("%s: %w", pathString(path), err)
-		}
-		return &badDocument{place{doc.number, item, line}, about, err}
-	}
 	var head typeMeta
 	if err := decodeJSON(data, &head); err != nil {
-		return bad(0, "", nil, nil, errors.New("it is not an object with apiVersion and kind"))
+		return doc.bad(0, nil, head, nil, nil, errors.New("it is not an object with apiVersion and kind"))
 	}
 	if !strings.HasSuffix(head.Kind, "List") {
 		obj, err := c.decode(head, data)
 		if err != nil {
-			return bad(0, about(head, data), nil, data, err)
+			return doc.bad(0, nil, head, nil, data, err)
 		}
 		if obj != nil {
 			obj.place = place{doc.number, 0, doc.first}
@@ -153,8 +133,8 @@ func (c *content) add(doc document, data []byte) error {
 		}
 		return nil
 	}
-	itemKind := strings.TrimSuffix(head.Kind, "List")
-	if _, known := kinds[model.Kind(itemKind)]; !known && (head.Kind != "List" || head.APIVersion != "v1") {
+	itemHead, known := head.items()
+	if !known {
 		c.skipped[name(head)]++
 		return nil
 	}
@@ -162,23 +142,47 @@ func (c *content) add(doc document, data []byte) error {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := decodeJSON(data, &list); err != nil {
-		return bad(0, head.Kind, []any{"items"}, nil, errors.New("items is not a list"))
+		return doc.bad(0, nil, head, []any{"items"}, nil, errors.New("items is not a list"))
 	}
 	for i, item := range list.Items {
-		h := typeMeta{head.APIVersion, itemKind} // items of a typed list need not say what they are
-		if err := decodeJSON(item, &h); err != nil {
-			return bad(i+1, "", nil, nil, errors.New("it is not an object with apiVersion and kind"))
-		}
-		obj, err := c.decode(h, item)
-		if err != nil {
-			return bad(i+1, about(h, item), nil, item, err)
-		}
-		if obj != nil {
-			obj.place = place{doc.number, i + 1, doc.first}
-			c.objects = append(c.objects, *obj)
+		if h, err := c.addItem(itemHead, place{doc.number, i + 1, doc.first}, item); err != nil {
+			return doc.bad(i+1, []any{"items", i}, h, nil, item, err)
 		}
 	}
 	return nil
+}
+
+// items gives what the items of a list are unless they say so themselves; false if the list is of a kind not read.
+func (head typeMeta) items() (typeMeta, bool) {
+	kind := strings.TrimSuffix(head.Kind, "List")
+	_, known := kinds[model.Kind(kind)]
+	return typeMeta{head.APIVersion, kind}, known || head == typeMeta{"v1", "List"}
+}
+
+// addItem takes the object of a list's item.
+func (c *content) addItem(head typeMeta, at place, data []byte) (typeMeta, error) {
+	if err := decodeJSON(data, &head); err != nil {
+		return typeMeta{}, errors.New("it is not an object with apiVersion and kind")
+	}
+	obj, err := c.decode(head, data)
+	if err != nil {
+		return head, err
+	}
+	if obj != nil {
+		obj.place = at
+		c.objects = append(c.objects, *obj)
+	}
+	return head, nil
+}
+
+// bad makes an error about an object of the document. It is at prefix in the document, and the error is about the value
+// at path in it, if that is known.
+func (d document) bad(item int, prefix []any, head typeMeta, path []any, data []byte, err error) error {
+	line, path := d.locate(prefix, head.Kind, path, data, err)
+	if len(path) > 0 && !errors.As(err, new(*fieldError)) {
+		err = fmt.Errorf("%s: %w", pathString(path), err)
+	}
+	return &badDocument{place{d.number, item, line}, about(head, data), err}
 }
 
 // decode reads one object; nil if its kind is not read.

@@ -58,6 +58,7 @@ type Follower struct {
 	fallback error
 	closed   bool
 	moved    map[string]bool
+	stale    bool // a directory of the set was replaced, perhaps by one that cannot be told from it
 }
 
 // New makes a follower that watches nothing yet.
@@ -94,7 +95,7 @@ func (f *Follower) watch(set *Set) (changed bool, err error) {
 	if f.closed {
 		return false, errors.New("the file watcher is closed")
 	}
-	if f.watcher != nil && f.set.equal(set) {
+	if f.watcher != nil && !f.stale && f.set.equal(set) {
 		return false, nil
 	}
 	f.stop()
@@ -175,6 +176,7 @@ func (f *Follower) note(event fsnotify.Event) {
 	if event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) || event.Has(fsnotify.Create) {
 		f.mu.Lock()
 		f.moved[event.Name] = true
+		f.stale = f.stale || f.set != nil && f.set.dirs[event.Name] != nil
 		f.mu.Unlock()
 	}
 }
@@ -211,6 +213,6 @@ func (f *Follower) Close() {
 func (f *Follower) stop() {
 	if f.watcher != nil {
 		_ = f.watcher.Close()
-		f.watcher, f.set = nil, nil
+		f.watcher, f.set, f.stale = nil, nil, false
 	}
 }

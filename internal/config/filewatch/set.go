@@ -36,9 +36,9 @@ func (s *Set) Dir(path string, info os.FileInfo) {
 	s.dirs[path] = &watched{info: info, all: true}
 }
 
-// Follow resolves a path and adds every name that decides where it leads: the name itself and each symlink on the way,
-// or, where the path breaks off, the name that is missing. It gives the real path. The error, if the path leads
-// nowhere, is that of the missing or unreadable component.
+// Follow resolves a path and adds every name that decides where it leads: each directory and symlink on the way, and
+// the name itself, as far as the path goes. It gives the real path. The error, if the path leads nowhere, is that of
+// the missing or unreadable component.
 func (s *Set) Follow(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -55,13 +55,12 @@ func (s *Set) Follow(path string) (string, error) {
 			continue
 		}
 		next := filepath.Join(at, name)
+		s.name(at, name)
 		info, err := os.Lstat(next)
 		switch {
 		case err != nil:
-			s.name(at, name)
 			return "", err
 		case info.Mode()&fs.ModeSymlink != 0:
-			s.name(at, name)
 			if links++; links > maxLinks {
 				return "", &fs.PathError{Op: "follow", Path: path, Err: syscall.ELOOP}
 			}
@@ -74,11 +73,9 @@ func (s *Set) Follow(path string) (string, error) {
 				target = target[len(filepath.VolumeName(target)):]
 			}
 			rest = append(split(target), rest...)
-			continue
-		case len(rest) == 0:
-			s.name(at, name)
+		default:
+			at = next
 		}
-		at = next
 	}
 	return at, nil
 }
