@@ -16,13 +16,21 @@ import (
 func TestRunIsAwaitedBeforeStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h happened
-		r, _ := started(t, does("a", field{`name:"a" phase:"load"`, h.running("a", h.step("a"), func(ctx context.Context) error {
+		r, logs := started(t, does("a", field{`name:"a" phase:"load"`, h.running("a", h.step("a"), func(ctx context.Context) error {
 			<-ctx.Done()
 			time.Sleep(time.Second) // what it has in hand
 			return nil
 		})}))
 		stopped(t, r)
 		h.expect(t, "+a", "~a", "-a")
+		if n := logs.FilterMessage("run ended").Len(); n != 0 {
+			t.Errorf("%d lines complain of a run that ended when it was asked to", n)
+		}
+		select {
+		case err := <-r.Fatal():
+			t.Errorf("fatal: %v", err)
+		default:
+		}
 		stopped(t, r) // a second time does nothing
 		h.expect(t, "+a", "~a", "-a")
 	})
