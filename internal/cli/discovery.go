@@ -17,6 +17,9 @@ import (
 	"github.com/meshd/meshd/internal/version"
 )
 
+// lifecycleLogger names the lines of the runner that are about no component.
+const lifecycleLogger = "lifecycle"
+
 func (p *process) discovery() *cobra.Command {
 	s := &settings{}
 	cmd := &cobra.Command{
@@ -84,14 +87,14 @@ func (p *process) runDiscovery(s *settings) error {
 		return usageError(err)
 	}
 	log := logging.New(zapcore.Lock(zapcore.AddSync(p.stderr)), format, levels)
-	defer logging.Redirect(log)()
+	logging.Redirect(log) // for good: libraries may log to the very end
 	log.Info("meshd", zap.Stringer("build", version.Get()))
 	for _, note := range compat.Notes(p.environ) {
 		log.Info("accepted without effect", zap.String("setting", note))
 	}
 
 	s.options.Log = log
-	runner, err := lifecycle.New(modules.All(s.options), log.Named("lifecycle"), lifecycle.Options{Began: p.began})
+	runner, err := lifecycle.New(modules.All(s.options), log.Named(lifecycleLogger), lifecycle.Options{Began: p.began})
 	if err != nil {
 		return err
 	}

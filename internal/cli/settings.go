@@ -61,9 +61,9 @@ func (s *settings) fromEnviron(flags *pflag.FlagSet, environ []string) error {
 		values[name] = value
 	}
 	var errs []error
-	known := map[string]bool{}
+	known, istiods := map[string]bool{}, compat.EnvByFlag()
 	s.visit(flags, func(f *pflag.Flag) {
-		names := append([]string{envName(f.Name)}, compat.EnvFor("--"+f.Name)...)
+		names := append([]string{envName(f.Name)}, istiods["--"+f.Name]...)
 		known[names[0]] = true
 		if f.Changed {
 			return
@@ -80,7 +80,7 @@ func (s *settings) fromEnviron(flags *pflag.FlagSet, environ []string) error {
 		}
 	})
 	for name := range values {
-		if strings.HasPrefix(name, envPrefix) && !known[name] {
+		if strings.HasPrefix(name, envPrefix) && !known[name] && !compat.ServiceLink(name) {
 			errs = append(errs, fmt.Errorf("environment variable %s is set, but meshd has no flag --%s", name,
 				strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), "_", "-"))))
 		}
@@ -152,13 +152,30 @@ func (s *settings) validate() error {
 	if o.Drain < 0 {
 		bad("drain", "%s is negative", o.Drain)
 	}
-	if _, err := logging.ParseLevels(s.logLevel); err != nil {
+	if levels, err := logging.ParseLevels(s.logLevel); err != nil {
 		bad("log-level", "%v", err)
+	} else {
+		loggers := s.loggers()
+		for _, name := range levels.Named() {
+			if !slices.Contains(loggers, name) {
+				bad("log-level", "there is no component %q: want one of %s", name, strings.Join(loggers, ", "))
+			}
+		}
 	}
 	if _, err := logging.ParseFormat(s.logForms); err != nil {
 		bad("log-format", "%v", err)
 	}
 	return errors.Join(errs...)
+}
+
+// loggers lists the names under which lines are logged: those of the components, and of the libraries.
+func (s *settings) loggers() []string {
+	names := []string{logging.GRPC, logging.Klog, logging.Standard, lifecycleLogger}
+	for _, c := range modules.All(s.options) {
+		names = append(names, c.Name)
+	}
+	slices.Sort(names)
+	return names
 }
 
 // checkAddress reads HOST:PORT, where the host may be empty, and gives the port.

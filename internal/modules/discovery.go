@@ -13,7 +13,7 @@ import (
 
 func discovery() lifecycle.Component {
 	return lifecycle.Component{
-		Name: "xds-server",
+		Name: "xds",
 		For:  "serves snapshots to streams, as resources that are made once for the whole mesh",
 		New:  []any{resource.NewStore, newDiscovery, newPush},
 	}

@@ -107,13 +107,13 @@ func portNumber(s Setting) int {
 	return n
 }
 
-// EnvFor lists the variables of istiod that stand for a flag of meshd ("--debounce-after"), in the order of the table.
-// The flag itself and meshd's own variable of the flag go before them.
-func EnvFor(flag string) []string {
-	var names []string
+// EnvByFlag lists, for each flag of meshd ("--debounce-after"), the variables of istiod that stand for it, in the order
+// of the table. The flag itself and meshd's own variable of the flag go before them.
+func EnvByFlag() map[string][]string {
+	names := map[string][]string{}
 	for _, s := range Settings() {
-		if s.Kind == Env && s.Verdict == Honoured && s.As == flag {
-			names = append(names, s.Name)
+		if s.Kind == Env && s.Verdict == Honoured {
+			names[s.As] = append(names[s.As], s.Name)
 		}
 	}
 	return names

@@ -80,14 +80,14 @@ func TestSettingsAreSorted(t *testing.T) {
 	}
 }
 
-func TestEnvFor(t *testing.T) {
+func TestEnvByFlag(t *testing.T) {
 	for flag, want := range map[string][]string{
 		"--debounce-after": {"PILOT_DEBOUNCE_AFTER"},
 		"--cluster-id":     {"CLUSTER_ID"},
 		"--dir":            nil,
 	} {
-		if diff := cmp.Diff(want, EnvFor(flag)); diff != "" {
-			t.Errorf("EnvFor(%q) (-want +got):\n%s", flag, diff)
+		if diff := cmp.Diff(want, EnvByFlag()[flag]); diff != "" {
+			t.Errorf("EnvByFlag()[%q] (-want +got):\n%s", flag, diff)
 		}
 	}
 }
