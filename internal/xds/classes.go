@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/meshd/meshd/internal/model"
@@ -155,6 +156,9 @@ func (c *class) makeAll() *resource.Set {
 		if made := c.make(r); made != nil {
 			list = append(list, made)
 		}
+	}
+	if last := c.last.all(); last != nil && slices.Equal(last.List(), list) {
+		return last // so that streams see at a glance that nothing changed
 	}
 	return resource.NewSet(list)
 }

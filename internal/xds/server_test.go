@@ -437,6 +437,9 @@ func TestPanickingGenerator(t *testing.T) {
 		r.want(c, "eds a=1 b=1")
 		r.setAll("eds", map[string]string{"a": "panic in named", "b": "2"}).publish()
 		r.want(c, "eds a=1 b=2")
+		later := r.connect("web")
+		r.subscribe(later, "eds a b")
+		r.want(later, "eds a=1 b=2")
 	})
 }
 

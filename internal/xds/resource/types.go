@@ -37,6 +37,9 @@ func (t Type) Compare(o Type) int {
 	return cmp.Or(cmp.Compare(t.Rank, o.Rank), strings.Compare(t.URL, o.URL))
 }
 
+// MarshalText writes the type URL, for debug pages.
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.URL), nil }
+
 // TypeOf looks a type URL up. A type that the protocol says nothing about comes after all others, and stands alone.
 func TypeOf(url string) Type {
 	switch url {
