@@ -267,3 +267,23 @@ func TestIdentities(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestHealth: who is not healthy gets no traffic, unless the service publishes it or it drains.
+func TestHealth(t *testing.T) {
+	const gone = "[10.1.0.2], conditions: {ready: false, serving: true, terminating: true},"
+	for want, service := range map[string]string{
+		"10.1.0.1 0":            svcA,
+		"10.1.0.1 0 10.1.0.2 0": strings.Replace(svcA, "spec: {", "spec: {publishNotReadyAddresses: true, ", 1),
+		"10.1.0.1 0 10.1.0.2 2": strings.Replace(svcA, "name: a,", "name: a, labels: {istio.io/persistent-session: id},", 1),
+	} {
+		r := newRig(t)
+		r.put(service, podA1, podA2, strings.Replace(both, "[10.1.0.2],", gone, 1))
+		var got []string
+		for _, ep := range r.compile().Endpoints(hostA, 80).All {
+			got = append(got, ep.Addresses[0], fmt.Sprint(ep.Health))
+		}
+		if have := strings.Join(got, " "); have != want {
+			t.Errorf("got %s, want %s", have, want)
+		}
+	}
+}
