@@ -104,7 +104,7 @@ func (st *stream) receive(requests chan<- *discoveryv3.DiscoveryRequest) error {
 }
 
 // loop serves requests before anything else, so that a mesh that changes all the time does not keep a new client
-// waiting, then sends what is due, then waits.
+// waiting, then sends what is due, then waits. It ends with the requests, which end with the stream.
 func (st *stream) loop(requests <-chan *discoveryv3.DiscoveryRequest, broken *error) error {
 	for {
 		select {
@@ -116,8 +116,6 @@ func (st *stream) loop(requests <-chan *discoveryv3.DiscoveryRequest, broken *er
 				return err
 			}
 			continue
-		case <-st.stop:
-			return nil
 		default:
 		}
 		sent, err := st.push()
@@ -136,8 +134,6 @@ func (st *stream) loop(requests <-chan *discoveryv3.DiscoveryRequest, broken *er
 				return err
 			}
 		case <-st.woken:
-		case <-st.stop:
-			return nil
 		}
 	}
 }
