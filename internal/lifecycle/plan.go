@@ -222,12 +222,13 @@ func (p *Plan) close(steps []*StepInfo) {
 	}
 }
 
-// sort puts the steps into an order that can be run; among those that could be next, the first by name.
+// sort puts the steps into an order that can be run; among those that could be next, the first by phase and name,
+// which is how they come in.
 func (p *Plan) sort(steps []*StepInfo) {
 	placed := map[string]bool{}
 	for len(p.Steps) < len(steps) {
 		for _, s := range steps {
-			if !placed[s.Name] && p.ready(s, placed, steps) {
+			if !placed[s.Name] && p.ready(s, placed) {
 				placed[s.Name] = true
 				p.Steps = append(p.Steps, s)
 				break
@@ -236,14 +237,9 @@ func (p *Plan) sort(steps []*StepInfo) {
 	}
 }
 
-func (p *Plan) ready(s *StepInfo, placed map[string]bool, steps []*StepInfo) bool {
+func (p *Plan) ready(s *StepInfo, placed map[string]bool) bool {
 	for before := range p.before[s.Name] {
 		if !placed[before] {
-			return false
-		}
-	}
-	for _, other := range steps {
-		if other.Phase < s.Phase && !placed[other.Name] {
 			return false
 		}
 	}
