@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -184,134 +183,6 @@ func TestCaseB10(t *testing.T) {
 	}
 }
 
-// A client that never reads holds back nobody and costs one pending version.
-func TestNeverReading(t *testing.T) {
-	r := newRig(t)
-	big := strings.Repeat("x", 1<<17)
-	clusters := func(text string) map[string]string {
-		out := map[string]string{}
-		for i := range 8 {
-			out[fmt.Sprint("big", i)] = big
-		}
-		out["small"] = text
-		return out
-	}
-	r.setAll("cds", clusters("0")).setAll("lds", map[string]string{"big": big}).publish()
-	r.deaf("stuck")
-	r.eventually("the server is sending", r.stuck)
-	c := r.connect("alive")
-	r.subscribe(c, "cds")
-	for i := 1; i <= 10; i++ {
-		r.setAll("cds", clusters(fmt.Sprint(i))).publish()
-		r.waitFor(c, "a change", func(s xdsclient.State) bool {
-			m := s.Resources[resource.ClusterType]["small"]
-			return m != nil && textOf(m) == fmt.Sprint(i)
-		})
-	}
-	if n := r.server.deps.Connections.Len(); n != 2 {
-		t.Errorf("%d streams are open, want both: a slow client is kept", n)
-	}
-	types := r.server.deps.Connections.List()[0].Types
-	if len(types) != 2 || !types[0].Unacknowledged || types[0].Acked != "" {
-		t.Errorf("the stuck stream shows %+v", types)
-	}
-	// Drain, in the clean-up, ends the stream that is stuck in a send.
-}
-
-// stuck reports whether the oldest stream is in the middle of sending its second type. gRPC queues one message without
-// a reader, so the first one does not block.
-func (r *rig) stuck() bool {
-	l := r.server.deps.Connections.List()
-	return len(l) > 0 && len(l[0].Types) == 2 && l[0].Types[0].Unacknowledged && l[0].Types[1].Unacknowledged &&
-		r.metric("pilot_xds_pushes{cds}") == 1 && r.metric("pilot_xds_pushes{lds}") == 0
-}
-
-// deaf opens a stream that asks for clusters and listeners and never reads.
-func (r *rig) deaf(pod string) {
-	r.t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+r.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStaticStreamWindowSize(1<<16), grpc.WithStaticConnWindowSize(1<<16)) // otherwise gRPC reads 16 MB ahead
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	r.t.Cleanup(func() { _ = conn.Close() })
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(r.ctx)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, typeURL := range []string{resource.ClusterType, resource.ListenerType} {
-		if err := stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: node(pod)}, TypeUrl: typeURL}); err != nil {
-			r.t.Fatal(err)
-		}
-	}
-}
-
-// An unknown type gets no answer and does not close the stream; the node is warned of once.
-func TestUnknownType(t *testing.T) {
-	r := newRig(t)
-	r.set("cds a=1").publish()
-	for range 2 {
-		c := r.connect("web")
-		for range 3 {
-			if err := c.Subscribe("type.googleapis.com/nobody.knows"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		r.subscribe(c, "cds")
-		if s := r.want(c, "cds a=1"); len(s.Responses) != 1 {
-			t.Errorf("%s, want clusters only", s)
-		}
-		c.Close()
-	}
-	if got := r.metric("meshd_xds_unknown_types_total"); got != 6 {
-		t.Errorf("%v requests counted, want 6", got)
-	}
-	if n := r.logs.FilterMessageSnippet("not served").Len(); n != 1 {
-		t.Errorf("%d warnings, want 1 for the node", n)
-	}
-}
-
-func TestBadNodes(t *testing.T) {
-	r := newRig(t)
-	r.set("cds a=1").publish()
-	for what, id := range map[string]string{
-		"empty":        "",
-		"one field":    "web",
-		"no namespace": "sidecar~10.0.0.1~web~d",
-		"no address":   "sidecar~x~web.default~d",
-		"unknown type": "toaster~10.0.0.1~web.default~d",
-		"1 MB":         node(strings.Repeat("w", 1<<20)),
-	} {
-		t.Run(what, func(t *testing.T) {
-			c := r.connect("x", func(o *xdsclient.Options) { o.NodeID = id })
-			ignore(c.Subscribe(resource.ClusterType))
-			s := r.ended(c)
-			if s.Code() != codes.InvalidArgument || !strings.Contains(s.Message(), "node id") || len(s.Message()) > 500 {
-				t.Errorf("status %.500v: want InvalidArgument, short and clear", s)
-			}
-		})
-	}
-	t.Run("another node on the stream", func(t *testing.T) {
-		c := r.connect("web")
-		r.subscribe(c, "cds")
-		r.want(c, "cds a=1")
-		if err := c.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: node("web")}, TypeUrl: resource.ListenerType}); err != nil {
-			t.Fatal(err)
-		}
-		r.count(c, "lds", 1) // the same node again is fine
-		if err := c.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: node("other")}, TypeUrl: resource.ListenerType}); err != nil {
-			t.Fatal(err)
-		}
-		if s := r.ended(c); s.Code() != codes.InvalidArgument || !strings.Contains(s.Message(), "other.default") {
-			t.Errorf("status %v: want InvalidArgument", s)
-		}
-	})
-	r.eventually("no stream is left", func() bool { return r.server.deps.Connections.Len() == 0 })
-	if got := r.metric("pilot_xds{1.32.0}"); got != 0 {
-		t.Errorf("%v clients are counted as connected", got)
-	}
-}
-
 // A client that comes back to another process with its versions is answered, and equal content has equal versions.
 func TestRestart(t *testing.T) {
 	versions := map[string]bool{}
@@ -367,80 +238,6 @@ func TestSharedAcrossStreams(t *testing.T) {
 	if r.metric("meshd_xds_resources_generated_total") != float64(r.store.Stats().Generated) || r.metric("meshd_xds_resources_reused_total") == 0 {
 		t.Error("the metrics do not say what the store counted")
 	}
-}
-
-// A resource that cannot be made stays as it was, is named, and holds back nothing else: also for clients that connect
-// later, and while it stays broken.
-func TestLastGoodVersion(t *testing.T) {
-	for _, text := range []string{"!bad", "panic"} {
-		t.Run(text, func(t *testing.T) {
-			r := newRig(t)
-			r.set("cds a=1 b=1").set("eds a=1 b=1").publish()
-			c := r.connect("web")
-			r.subscribe(c, "cds")
-			r.want(c, "cds a=1 b=1")
-			r.subscribe(c, "eds a b")
-			r.want(c, "eds a=1 b=1")
-			for i := 2; i < 5; i++ {
-				r.set(fmt.Sprintf("cds a=%s%d b=%d new=%s", text, i, i, text)).set(fmt.Sprintf("eds a=%s%d b=%d", text, i, i)).publish()
-				r.want(c, fmt.Sprintf("cds a=1 b=%d", i))
-				r.want(c, fmt.Sprintf("eds a=1 b=%d", i))
-			}
-			later := r.connect("web")
-			r.subscribe(later, "cds")
-			r.want(later, "cds a=1 b=4")
-			r.subscribe(later, "eds a b")
-			r.want(later, "eds a=1 b=4")
-			if n := r.logs.FilterField(named("a")).Len(); n != 6 {
-				t.Errorf("a is named in %d lines, want one for each time and type it could not be made", n)
-			}
-			if r.metric("meshd_xds_resources_failed_total{cds}") == 0 {
-				t.Error("no failure was counted")
-			}
-			r.set("cds a=5 b=5").publish()
-			r.want(c, "cds a=5 b=5")
-		})
-	}
-}
-
-// A generator that panics keeps everything as it was, and what was never known is not sent as nothing.
-func TestPanickingGenerator(t *testing.T) {
-	for _, where := range []string{"panic in class", "panic in all"} {
-		t.Run(where, func(t *testing.T) {
-			r := newRig(t)
-			r.set("cds a=1").set("lds l=1").publish()
-			c := r.connect("web")
-			r.subscribe(c, "cds")
-			r.want(c, "cds a=1")
-			r.subscribe(c, "lds")
-			r.want(c, "lds l=1")
-			r.setAll("cds", map[string]string{"a": "2", where: "yes"}).set("lds l=2").publish()
-			r.want(c, "lds l=2")
-			r.want(c, "cds a=1")
-			fresh := r.connect("never seen")
-			r.subscribe(fresh, "cds")
-			r.subscribe(fresh, "lds")
-			r.want(fresh, "lds l=2")
-			if got := fresh.State().Of(resource.ClusterType); len(got) != 0 {
-				t.Errorf("clusters that are not known were sent as %d", len(got[0].GetResources()))
-			}
-			r.set("cds a=3").publish()
-			r.want(c, "cds a=3")
-			r.want(fresh, "cds a=3")
-		})
-	}
-	t.Run("by name", func(t *testing.T) {
-		r := newRig(t)
-		r.set("eds a=1 b=1").publish()
-		c := r.connect("web")
-		r.subscribe(c, "eds a b")
-		r.want(c, "eds a=1 b=1")
-		r.setAll("eds", map[string]string{"a": "panic in named", "b": "2"}).publish()
-		r.want(c, "eds a=1 b=2")
-		later := r.connect("web")
-		r.subscribe(later, "eds a b")
-		r.want(later, "eds a=1 b=2")
-	})
 }
 
 // A mesh that changes all the time does not keep a new client waiting (case B19).
@@ -510,43 +307,6 @@ func TestCaseA20(t *testing.T) {
 	close(stop)
 	work.Wait()
 	r.eventually("all streams are gone", func() bool { return r.server.deps.Connections.Len() == 0 })
-}
-
-func TestDrain(t *testing.T) {
-	r := newRig(t)
-	big := map[string]string{"big": strings.Repeat("x", 4<<20)}
-	r.setAll("cds", big).setAll("lds", big).publish()
-	r.deaf("stuck")
-	r.eventually("one is stuck", r.stuck)
-	c := r.connect("web")
-	r.subscribe(c, "cds")
-	r.count(c, "cds", 1)
-	idle := r.connect("idle") // has not said anything yet
-	r.eventually("all are admitted", func() bool {
-		r.server.mu.Lock()
-		defer r.server.mu.Unlock()
-		return len(r.server.streams) == 3
-	})
-	if err := r.server.Drain(r.ctx); err != nil {
-		t.Fatal(err)
-	}
-	for _, client := range []*xdsclient.Client{c, idle} {
-		if s := r.ended(client); s.Code() != codes.Unavailable || !strings.Contains(s.Message(), "another replica") {
-			t.Errorf("status %v: want Unavailable", s)
-		}
-	}
-	if n := r.server.deps.Connections.Len(); n != 0 {
-		t.Errorf("%d streams are left", n)
-	}
-	late := r.connect("late")
-	ignore(late.Subscribe(resource.ClusterType))
-	if s := r.ended(late); s.Code() != codes.Unavailable {
-		t.Errorf("a new stream while draining: %v", s)
-	}
-	begin := time.Now()
-	if err := r.server.Drain(r.ctx); err != nil || time.Since(begin) > time.Second {
-		t.Errorf("with no streams: %v after %v", err, time.Since(begin))
-	}
 }
 
 // The codec leaves other services and messages alone, and delta clients are told what to do.
