@@ -33,7 +33,6 @@ type conversation struct {
 	pools   map[string]*resource.Pool
 	sources map[string]*fakeSource
 	nonces  map[string][]string
-	nonce   string
 	queue   []Response
 	outcome Outcome
 }
