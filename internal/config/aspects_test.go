@@ -144,41 +144,45 @@ func checkAspects[O any, T interface {
 			continue // another object
 		}
 		fields++
-		// Both directions: a field read must matter whichever of the two values comes first.
-		for _, back := range []bool{false, true} {
-			first, second := T(base.DeepCopy()), T(base.DeepCopy())
-			changed := second
-			if back {
-				changed = first
-			}
-			leaf.change(reflect.ValueOf(changed).Elem())
-			if reflect.DeepEqual(first, second) {
-				t.Fatalf("%s: the test did not change anything", leaf.path)
-			}
-			var seen []model.Change
-			stores := NewStores(func(c model.Change) { seen = append(seen, c) })
-			store(stores).Put(first)
-			if len(seen) != 1 || seen[0].What != model.AspectSpec {
-				t.Fatalf("a new object gave the changes %v", seen)
-			}
-			seen = nil
-			store(stores).Put(second)
-			switch len(seen) {
-			case 0:
-			case 1:
-				if before, ok := got[leaf.path]; ok && before != seen[0].What {
-					t.Errorf("%s is aspect %d one way and %d the other", leaf.path, before, seen[0].What)
-				}
-				got[leaf.path] = seen[0].What
-			default:
-				t.Errorf("%s: one put gave the changes %v", leaf.path, seen)
-			}
+		other := T(base.DeepCopy())
+		leaf.change(reflect.ValueOf(other).Elem())
+		if reflect.DeepEqual(leaf.find(reflect.ValueOf(base).Elem()).Interface(), leaf.find(reflect.ValueOf(other).Elem()).Interface()) {
+			t.Fatalf("%s: the test did not change anything", leaf.path)
+		}
+		what, changed := put(t, store, base, other)
+		if !changed {
+			continue
+		}
+		got[leaf.path] = what
+		if back, changed := put(t, store, other, base); !changed || back != what {
+			t.Errorf("%s: aspect %d one way, and %d (%v) the other", leaf.path, what, back, changed)
 		}
 	}
 	t.Logf("%d fields, %d of them read", fields, len(got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields whose change is seen (-want +got):\n%s", diff)
 	}
+}
+
+// put puts one object and then another in its place, and gives the change that the second one made.
+func put[T metav1.Object](t *testing.T, store func(*Stores) *Store[T], first, second T) (what model.Aspect, changed bool) {
+	t.Helper()
+	var seen []model.Change
+	stores := NewStores(func(c model.Change) { seen = append(seen, c) })
+	store(stores).Put(first)
+	if len(seen) != 1 || seen[0].What != model.AspectSpec {
+		t.Fatalf("a new object gave the changes %v", seen)
+	}
+	seen = nil
+	store(stores).Put(second)
+	switch len(seen) {
+	case 0:
+		return 0, false
+	case 1:
+		return seen[0].What, true
+	}
+	t.Fatalf("one put gave the changes %v", seen)
+	return 0, false
 }
 
 // TestEmptyIsNil checks that an empty map or list and none are the same object.
@@ -219,6 +223,7 @@ func TestTrimDrops(t *testing.T) {
 // leaf is one value in an object that can be changed by itself.
 type leaf struct {
 	path   string
+	find   func(object reflect.Value) reflect.Value // the value itself, or the map that it is in
 	change func(object reflect.Value)
 }
 
@@ -238,19 +243,19 @@ func leaves(v reflect.Value, path string) func(yield func(leaf) bool) {
 
 func walk(v reflect.Value, path string, find func(reflect.Value) reflect.Value, yield func(leaf) bool) bool {
 	if other, ok := opaque[v.Type()]; ok {
-		return yield(leaf{path, func(o reflect.Value) { find(o).Set(reflect.ValueOf(other)) }})
+		return yield(leaf{path, find, func(o reflect.Value) { find(o).Set(reflect.ValueOf(other)) }})
 	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		return walk(v.Elem(), path, func(o reflect.Value) reflect.Value { return find(o).Elem() }, yield)
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return yield(leaf{path, func(o reflect.Value) { find(o).SetBytes([]byte("other")) }})
+			return yield(leaf{path, find, func(o reflect.Value) { find(o).SetBytes([]byte("other")) }})
 		}
 		return walk(v.Index(0), path+"[]", func(o reflect.Value) reflect.Value { return find(o).Index(0) }, yield)
 	case reflect.Map:
 		for _, k := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }) {
-			if !yield(leaf{fmt.Sprintf("%s{%s}", path, k), func(o reflect.Value) { find(o).SetMapIndex(k, reflect.Value{}) }}) {
+			if !yield(leaf{fmt.Sprintf("%s{%s}", path, k), find, func(o reflect.Value) { find(o).SetMapIndex(k, reflect.Value{}) }}) {
 				return false
 			}
 		}
@@ -269,11 +274,11 @@ func walk(v reflect.Value, path string, find func(reflect.Value) reflect.Value, 
 		}
 		return true
 	case reflect.String:
-		return yield(leaf{path, func(o reflect.Value) { find(o).SetString("other") }})
+		return yield(leaf{path, find, func(o reflect.Value) { find(o).SetString("other") }})
 	case reflect.Bool:
-		return yield(leaf{path, func(o reflect.Value) { find(o).SetBool(!find(o).Bool()) }})
+		return yield(leaf{path, find, func(o reflect.Value) { find(o).SetBool(!find(o).Bool()) }})
 	case reflect.Int, reflect.Int32, reflect.Int64:
-		return yield(leaf{path, func(o reflect.Value) { find(o).SetInt(find(o).Int() + 1) }})
+		return yield(leaf{path, find, func(o reflect.Value) { find(o).SetInt(find(o).Int() + 1) }})
 	}
 	panic("no way to change a " + v.Type().String() + " at " + path)
 }
