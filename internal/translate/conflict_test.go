@@ -53,6 +53,12 @@ func TestListenerConflicts(t *testing.T) {
 			[]string{"0.0.0.0_90 PassthroughCluster 90", "10.1.0.2_90 outbound|90||db"},
 		},
 		{
+			// The address is a domain of one virtual host only: Envoy refuses a table with a domain that occurs twice.
+			"two HTTP services with one address",
+			serviceYAML("a", "10.1.0.1", "http", 90, 1) + serviceYAML("b", "10.1.0.1", "http", 90, 2),
+			[]string{"0.0.0.0_90 PassthroughCluster 90"},
+		},
+		{
 			"two TCP services with one address: the older",
 			serviceYAML("young", "10.1.0.1", "tcp", 90, 2) + serviceYAML("zold", "10.1.0.1", "tcp", 90, 1),
 			[]string{"10.1.0.1_90 outbound|90||zold"},

@@ -85,11 +85,17 @@ func (e *editor) pod(t *testing.T, name string, change func(*corev1.Pod)) model.
 func TestKeysHoldEverythingThatIsRead(t *testing.T) {
 	edits := []edit{
 		{"nothing yet", func(*testing.T, *editor) model.Change { return model.Change{} }},
+		{"protocol of a port, TCP both", func(t *testing.T, e *editor) model.Change {
+			return e.service(t, "ledger", func(s *corev1.Service) { s.Spec.Ports[0].Name = "mongo-sql" })
+		}},
 		{"protocol of a port", func(t *testing.T, e *editor) model.Change {
 			return e.service(t, "ledger", func(s *corev1.Service) { s.Spec.Ports[0].Name = "http-sql" })
 		}},
 		{"target port", func(t *testing.T, e *editor) model.Change {
 			return e.service(t, "front", func(s *corev1.Service) { s.Spec.Ports[0].TargetPort.StrVal = "other" })
+		}},
+		{"a port of the workload that another workload has too", func(t *testing.T, e *editor) model.Change {
+			return e.service(t, "cart", func(s *corev1.Service) { s.Spec.Ports[1].TargetPort.IntVal = 8080 })
 		}},
 		{"address of a service", func(t *testing.T, e *editor) model.Change {
 			return e.service(t, "cart", func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.20.7.7", []string{"10.20.7.7"} })
@@ -138,7 +144,7 @@ func TestKeysHoldEverythingThatIsRead(t *testing.T) {
 		proxy(t, cart0, func(m map[string]any) { delete(m, "ISTIO_VERSION") }),
 		proxy(t, cart0, func(m map[string]any) { m["INTERCEPTION_MODE"] = "TPROXY" }),
 		proxy(t, cart0, func(m map[string]any) { m["INTERCEPTION_MODE"] = "NONE" }),
-		proxy(t, cart0, func(m map[string]any) { m["ENVOY_STATUS_PORT"] = 80.0 }),
+		proxy(t, cart0, func(m map[string]any) { m["ENVOY_STATUS_PORT"] = 7000.0 }),
 		proxy(t, cart0, func(m map[string]any) { m["CLUSTER_ID"] = "other" }),
 		proxy(t, cart0, func(m map[string]any) { m["GENERATOR"] = "grpc" }),
 		proxy(t, "sidecar~10.30.0.1~front-0.shop~shop.svc.cluster.local", nil),
