@@ -158,7 +158,7 @@ func TestCheckReportsNothingTwice(t *testing.T) {
 		A lifecycle.Loaded[lazy]
 		B lifecycle.Peek[lazy]
 	}
-	_, violations := lifecycle.Analyze([]lifecycle.Component{component("a", func(in) *other { return nil }, func(*other) (o firstOut) { return o })})
+	_, violations := lifecycle.Analyze([]lifecycle.Component{component("a", func(*other) (o firstOut) { return o }, func(in) *other { return nil })})
 	seen := map[string]int{}
 	for _, v := range violations {
 		if seen[v.String()]++; seen[v.String()] > 1 {

@@ -235,7 +235,7 @@ type snapshotOut struct {
 	CatchUp  lifecycle.Step `name:"snapshot.catch-up" phase:"sync" sets:"Snapshot"`
 }
 
-func newSnapshot(j *journal, synced lifecycle.Loaded[toySynced]) snapshotOut {
+func newSnapshot(j *journal, synced lifecycle.Loaded[toySynced], _ lifecycle.Peek[toySynced]) snapshotOut {
 	slot := lifecycle.NewSlot[*toySnapshot]()
 	return snapshotOut{Snapshot: slot.Publish(), CatchUp: j.step("snapshot.catch-up", reads(synced), sets(slot, &toySnapshot{}))}
 }
