@@ -107,7 +107,7 @@ func (b *build) entry(n name, hostname string, domains []string, d dirty) *entry
 		same = same && eps == old
 		now.endpoints = append(now.endpoints, eps)
 	}
-	if same && len(now.endpoints) == len(last.endpoints) {
+	if same {
 		return last
 	}
 	return now
