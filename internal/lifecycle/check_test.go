@@ -253,3 +253,14 @@ func TestApplicationWithoutSteps(t *testing.T) {
 		})
 	}
 }
+
+// A type that only embeds a reader is an ordinary value: it does not read, and orders as a value does.
+func TestEmbeddingAReaderIsNotReading(t *testing.T) {
+	type holds struct{ lifecycle.Loaded[lazy] }
+	p := analyzed(t, []lifecycle.Component{component("a", first), component("b", func() holds { return holds{} }, secondEarlyOf[holds])})
+	for _, e := range p.Graph.Edges() {
+		if e.Kind != lifecycle.Needs {
+			t.Errorf("edge %v", e)
+		}
+	}
+}
