@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"fmt"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -98,11 +98,8 @@ func (p *process) runDiscovery(s *settings) error {
 	if err != nil {
 		return err
 	}
-	err = runner.Serve(signals, func() { os.Exit(exitAtOnce) })
-	if err != nil {
-		log.Error("stopped", zap.Error(err), zap.Int("exit_code", exitFailed))
-		return exitError{exitFailed, fmt.Errorf("")}
+	if err := runner.Serve(signals, func() { os.Exit(exitAtOnce) }); err != nil {
+		return exitError{exitFailed, errors.New("")} // the last line of the log says it
 	}
-	log.Info("stopped", zap.Int("exit_code", exitOK))
 	return nil
 }

@@ -44,8 +44,13 @@ type Constructor struct {
 	symbol string // the function's name as the linker and fx know it
 }
 
-// Pos gives "file:line".
-func (c *Constructor) Pos() string { return fmt.Sprintf("%s:%d", c.File, c.Line) }
+// Pos gives "file:line", or the package of a method value, whose line is not known.
+func (c *Constructor) Pos() string {
+	if c.Line == 0 {
+		return c.File
+	}
+	return fmt.Sprintf("%s:%d", c.File, c.Line)
+}
 
 // Role is the part that a parameter or result plays.
 type Role uint8

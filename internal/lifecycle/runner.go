@@ -19,6 +19,8 @@ import (
 const (
 	// slowStep is what a step may take before the log calls it slow.
 	slowStep = time.Second
+	// sayEvery is how often the log is told what a step waits for, at the most.
+	sayEvery = time.Second
 	// DefaultGrace is how long a step may go on after its context has ended before it is abandoned.
 	DefaultGrace = time.Second
 )

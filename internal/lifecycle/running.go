@@ -58,6 +58,7 @@ type running struct {
 
 	mu      sync.Mutex
 	waits   string
+	said    time.Time               // when the log was last told of it
 	cancel  context.CancelCauseFunc // ends Run
 	runDone chan struct{}           // closed when Run has returned for good
 	left    bool                    // abandoned: it must not be stopped
@@ -65,8 +66,13 @@ type running struct {
 }
 
 func (s *running) report(waitsFor string) {
+	now := s.r.now()
 	s.mu.Lock()
-	news := s.waits != waitsFor
+	// Progress is news once a second: the trace and /readyz have the latest.
+	news := s.waits != waitsFor && now.Sub(s.said) >= sayEvery
+	if news {
+		s.said = now
+	}
 	s.waits = waitsFor
 	s.mu.Unlock()
 	s.r.trace.step(s.info.Name, func(span *Span, _ time.Duration) { span.Waits = waitsFor })

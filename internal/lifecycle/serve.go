@@ -66,6 +66,7 @@ func (r *Runner) serve(ctx context.Context, asked <-chan struct{}) error {
 		}
 		return fmt.Errorf("start failed: %w", err)
 	}
+	r.log.Info("ready", zap.Duration("after", r.trace.Record().Ready), zap.Int("steps", len(r.plan.Steps)))
 	var fatal error
 	select {
 	case <-asked:
