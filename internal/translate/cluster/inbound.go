@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"time"
-
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -17,8 +15,8 @@ import (
 	"github.com/meshd/meshd/internal/translate/names"
 )
 
-// never is the longest duration that Envoy takes, in whole seconds: the time.Duration it is kept in has nanoseconds.
-const never = 9223372035 * time.Second
+// never is the longest duration that Envoy takes, in seconds: it keeps durations in 64 bits of nanoseconds.
+const never = 9223372035
 
 type inboundKey struct {
 	mesh     *snapshot.Mesh
@@ -64,7 +62,7 @@ func (b *builder) inbound(name string, port translate.InboundPort, c class) *clu
 	cluster.ClusterDiscoveryType = discovery(clusterv3.Cluster_ORIGINAL_DST)
 	cluster.LbPolicy = clusterv3.Cluster_CLUSTER_PROVIDED
 	// The workload has one address; forgetting and learning it again would only cost connections.
-	cluster.CleanupInterval = durationpb.New(never)
+	cluster.CleanupInterval = &durationpb.Duration{Seconds: never}
 	cluster.UpstreamBindConfig = ownSource(c.families)
 	return cluster
 }
@@ -133,7 +131,7 @@ func (b *builder) passthrough(name string) *clusterv3.Cluster {
 	}
 	b.httpOptions(cluster, &httpv3.HttpProtocolOptions{
 		// Connections to unknown places should not linger for the hour that is Envoy's default.
-		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: durationpb.New(5 * time.Minute)},
+		CommonHttpProtocolOptions: &corev3.HttpProtocolOptions{IdleTimeout: &durationpb.Duration{Seconds: 300}},
 		UpstreamProtocolOptions:   clientProtocol(),
 	})
 	return cluster

@@ -1,8 +1,6 @@
 package listener
 
 import (
-	"time"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -15,8 +13,8 @@ import (
 	"github.com/meshd/meshd/internal/translate/names"
 )
 
-// handshakeTimeout bounds the time until a connection's transport is ready, against clients that only occupy memory.
-const handshakeTimeout = 15 * time.Second
+// handshakeTimeout bounds the seconds until a connection's transport is ready, against clients that only occupy memory.
+const handshakeTimeout = 15
 
 type outboundKey struct {
 	mesh       *snapshot.Mesh
@@ -58,7 +56,7 @@ func (b *builder) outbound(p plan) *listenerv3.Listener {
 		cluster := names.Outbound(p.host, p.port)
 		connections = &listenerv3.FilterChain{
 			Filters:                       b.connection(false, p.protocol, cluster),
-			TransportSocketConnectTimeout: durationpb.New(handshakeTimeout),
+			TransportSocketConnectTimeout: &durationpb.Duration{Seconds: handshakeTimeout},
 		}
 	}
 	if p.route == "" {
@@ -70,7 +68,7 @@ func (b *builder) outbound(p plan) *listenerv3.Listener {
 	l.FilterChains = []*listenerv3.FilterChain{{
 		FilterChainMatch:              &listenerv3.FilterChainMatch{TransportProtocol: rawBuffer, ApplicationProtocols: plainHTTP},
 		Filters:                       []*listenerv3.Filter{b.outboundRequests("outbound_"+name, p.route)},
-		TransportSocketConnectTimeout: durationpb.New(handshakeTimeout),
+		TransportSocketConnectTimeout: &durationpb.Duration{Seconds: handshakeTimeout},
 	}}
 	l.ListenerFilters = []*listenerv3.ListenerFilter{b.httpInspector(nil)}
 	l.ListenerFiltersTimeout = b.mesh.Config.GetProtocolDetectionTimeout()
