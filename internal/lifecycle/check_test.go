@@ -206,7 +206,7 @@ func TestConstructorErrorsNameComponentAndFunction(t *testing.T) {
 		S lifecycle.Step `name:"s" phase:"sync"`
 	}
 	_, err := lifecycle.New([]lifecycle.Component{component("parts", failing), component("user", func(*value) (o failingOut) { return o })}, nop(), lifecycle.Options{})
-	if !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), "constructing component parts: failing (internal/lifecycle_test/check_test.go:") || !strings.HasSuffix(err.Error(), "): boom") {
+	if !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "constructing component parts: failing (internal/lifecycle_test/check_test.go:") || !strings.HasSuffix(err.Error(), "): boom") {
 		t.Errorf("got %v", err)
 	}
 	_, err = lifecycle.New([]lifecycle.Component{component("parts", func() *value { panic("oh no") }), component("user", func(*value) (o failingOut) { return o })}, nop(), lifecycle.Options{})
@@ -220,9 +220,9 @@ func TestConstructorErrorsNameComponentAndFunction(t *testing.T) {
 	}
 }
 
-var boom = errors.New("boom")
+var errBoom = errors.New("boom")
 
-func failing() (*value, error) { return nil, boom }
+func failing() (*value, error) { return nil, errBoom }
 
 // A constructor that gives readers without a slot behind them is found when the application is built.
 func TestEmptyPublishedIsFound(t *testing.T) {

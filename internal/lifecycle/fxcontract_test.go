@@ -71,11 +71,11 @@ func TestFxContract_HooksRunOneAfterAnotherAndStopInReverse(t *testing.T) {
 func TestFxContract_FailedHookIsNotStoppedAndThoseBeforeItAre(t *testing.T) {
 	h := hooked(func(_ context.Context, hook string) error {
 		if hook == "b" {
-			return boom
+			return errBoom
 		}
 		return nil
 	}, nil)
-	if err := h.app.Start(t.Context()); !errors.Is(err, boom) {
+	if err := h.app.Start(t.Context()); !errors.Is(err, errBoom) {
 		t.Fatal(err)
 	}
 	h.expect(t, "start a", "start b", "stop a")
@@ -178,7 +178,7 @@ func TestFxContract_PanicInAConstructorIsAPanicError(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	err = fx.New(fx.NopLogger, fx.Provide(failing), fx.Invoke(func(*value) {})).Err()
-	if dig.RootCause(err) != boom {
+	if dig.RootCause(err) != errBoom {
 		t.Errorf("root cause %v of %v", dig.RootCause(err), err)
 	}
 }

@@ -187,10 +187,10 @@ func TestStopThatFailsIsAnErrorOfServe(t *testing.T) {
 	signals <- syscall.SIGTERM
 	r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, lifecycle.Step{
 		Start: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
-		Stop:  func(context.Context) error { return boom },
+		Stop:  func(context.Context) error { return errBoom },
 	}}))
 	// The signal may be taken before the phase begins; then there is nothing to stop.
-	if err := r.Serve(signals, nil); err != nil && !errors.Is(err, boom) || err == nil && status(t, r, "a").State != lifecycle.Pending {
+	if err := r.Serve(signals, nil); err != nil && !errors.Is(err, errBoom) || err == nil && status(t, r, "a").State != lifecycle.Pending {
 		t.Errorf("got %v", err)
 	}
 }

@@ -86,8 +86,8 @@ func TestGateWaits(t *testing.T) {
 			t.Fatalf("it did not wait: %v", err)
 		default:
 		}
-		cancel(boom)
-		if err := <-ended; !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), "waiting for ") {
+		cancel(errBoom)
+		if err := <-ended; !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "waiting for ") {
 			t.Errorf("got %v", err)
 		}
 	})

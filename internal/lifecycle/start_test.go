@@ -65,9 +65,9 @@ func TestFailingStartIsRolledBack(t *testing.T) {
 		message   string
 		state     lifecycle.State
 	}{
-		"an error": {start: func(context.Context, *lifecycle.Slot[lazy]) error { return boom }, is: boom,
+		"an error": {start: func(context.Context, *lifecycle.Slot[lazy]) error { return errBoom }, is: errBoom,
 			message: "step b.fail (component b, phase load, budget 50ms): boom", state: lifecycle.Failed},
-		"a panic": {start: func(context.Context, *lifecycle.Slot[lazy]) error { panic(boom) }, is: boom,
+		"a panic": {start: func(context.Context, *lifecycle.Slot[lazy]) error { panic(errBoom) }, is: errBoom,
 			message: "step b.fail (component b, phase load, budget 50ms): panic: boom", state: lifecycle.Failed},
 		"a panic after setting its slot": {start: func(ctx context.Context, s *lifecycle.Slot[lazy]) error { _ = s.Set(ctx, lazy{}); panic("late") },
 			message: "step b.fail (component b, phase load, budget 50ms): panic: late", state: lifecycle.Failed},
@@ -136,7 +136,7 @@ func TestFailureCutsOthersShort(t *testing.T) {
 		var h happened
 		r, logs := build(t, lifecycle.Options{},
 			does("a", field{`name:"a" phase:"load"`, h.step("a", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })}),
-			does("b", field{`name:"b" phase:"load"`, h.step("b", func(context.Context) error { time.Sleep(time.Second); return boom })},
+			does("b", field{`name:"b" phase:"load"`, h.step("b", func(context.Context) error { time.Sleep(time.Second); return errBoom })},
 				field{`name:"b.after" phase:"load"`, h.step("b.after")}))
 		err := r.Start(t.Context())
 		if err == nil || err.Error() != "step b (component b, phase load, budget 5s): boom" {
@@ -251,14 +251,14 @@ func TestRunnerStartsOnce(t *testing.T) {
 func TestStartEndsWithItsContext(t *testing.T) {
 	var h happened
 	ctx, cancel := context.WithCancelCause(t.Context())
-	r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, h.step("a", func(context.Context) error { cancel(boom); return nil })},
+	r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, h.step("a", func(context.Context) error { cancel(errBoom); return nil })},
 		field{`name:"b" phase:"load"`, h.step("b")}))
-	if err := r.Start(ctx); !errors.Is(err, boom) || !strings.Contains(err.Error(), "in phase load") {
+	if err := r.Start(ctx); !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "in phase load") {
 		t.Errorf("got %v", err)
 	}
 	h.expect(t, "+a", "-a")
 	r, _ = build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, h.step("a")}))
-	if err := r.Start(ctx); !errors.Is(err, boom) || !strings.Contains(err.Error(), "before phase preflight") {
+	if err := r.Start(ctx); !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "before phase preflight") {
 		t.Errorf("got %v", err)
 	}
 	h.expect(t, "+a", "-a")
@@ -272,8 +272,8 @@ func TestNothingBeginsAfterAFailure(t *testing.T) {
 			if step == "late" {
 				time.Sleep(time.Second)
 			}
-		}}, does("a", field{`name:"late" phase:"load"`, h.step("late")}), does("b", field{`name:"b" phase:"load"`, h.step("b", func(context.Context) error { return boom })}))
-		if err := r.Start(t.Context()); !errors.Is(err, boom) {
+		}}, does("a", field{`name:"late" phase:"load"`, h.step("late")}), does("b", field{`name:"b" phase:"load"`, h.step("b", func(context.Context) error { return errBoom })}))
+		if err := r.Start(t.Context()); !errors.Is(err, errBoom) {
 			t.Errorf("got %v", err)
 		}
 		h.expect(t, "+b", "-b")
@@ -285,9 +285,9 @@ func TestAbandonedSiblingIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, lifecycle.Step{Start: func(context.Context) error { <-release; return nil }}}),
-			does("b", field{`name:"b" phase:"load"`, lifecycle.Step{Start: func(context.Context) error { time.Sleep(time.Second); return boom }}}))
+			does("b", field{`name:"b" phase:"load"`, lifecycle.Step{Start: func(context.Context) error { time.Sleep(time.Second); return errBoom }}}))
 		err := r.Start(t.Context())
-		if !errors.Is(err, boom) || !strings.HasPrefix(err.Error(), "step b (") || !strings.Contains(err.Error(), "\nstep a (component a, phase load, budget 5s), abandoned") {
+		if !errors.Is(err, errBoom) || !strings.HasPrefix(err.Error(), "step b (") || !strings.Contains(err.Error(), "\nstep a (component a, phase load, budget 5s), abandoned") {
 			t.Errorf("got %v", err)
 		}
 		close(release)

@@ -52,7 +52,7 @@ func TestStopGoesOn(t *testing.T) {
 		stop, run func(context.Context) error
 		message   string
 	}{
-		"a failure":          {stop: func(context.Context) error { return boom }, message: "boom"},
+		"a failure":          {stop: func(context.Context) error { return errBoom }, message: "boom"},
 		"a panic":            {stop: func(context.Context) error { panic("oh no") }, message: "panic: oh no"},
 		"a stop over budget": {stop: func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, message: within},
 		"a stop that hangs":  {stop: func(context.Context) error { <-release; return nil }, message: within},
@@ -96,7 +96,7 @@ func TestStopsHaveFreshContexts(t *testing.T) {
 			}}
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, watch("a", nil)}, field{`name:"b" phase:"load" stop:"40s"`, watch("b", boom)}),
+		r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, watch("a", nil)}, field{`name:"b" phase:"load" stop:"40s"`, watch("b", errBoom)}),
 			does("c", field{`name:"c" phase:"sync"`, lifecycle.Step{Start: func(ctx context.Context) error { cancel(); <-ctx.Done(); return ctx.Err() }}}))
 		err := r.Start(ctx)
 		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "step b (component a, phase load, budget 40s): boom") {

@@ -19,7 +19,7 @@ var ends = map[string]struct {
 	message string
 }{
 	"it panics":        {func(context.Context) error { panic("oh no") }, "panic: oh no"},
-	"it fails":         {func(context.Context) error { return boom }, "boom"},
+	"it fails":         {func(context.Context) error { return errBoom }, "boom"},
 	"it returns early": {func(context.Context) error { return nil }, "it returned before it was asked to"},
 }
 
@@ -54,9 +54,9 @@ func TestRunThatFailsDuringStartEndsTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h happened
 		r, _ := build(t, lifecycle.Options{},
-			does("a", field{`name:"a" phase:"load"`, h.running("a", h.step("a"), func(context.Context) error { time.Sleep(time.Second); return boom })}),
+			does("a", field{`name:"a" phase:"load"`, h.running("a", h.step("a"), func(context.Context) error { time.Sleep(time.Second); return errBoom })}),
 			does("b", field{`name:"b" phase:"sync"`, h.step("b", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })}))
-		if err := r.Start(t.Context()); !errors.Is(err, boom) || !strings.Contains(err.Error(), "run of step a (component a) ended") {
+		if err := r.Start(t.Context()); !errors.Is(err, errBoom) || !strings.Contains(err.Error(), "run of step a (component a) ended") {
 			t.Errorf("got %v", err)
 		}
 		h.expect(t, "+a", "+b", "~a", "-b", "-a")
@@ -69,9 +69,9 @@ func TestFatalGivesTheFirst(t *testing.T) {
 		fails := func(after time.Duration, err error) lifecycle.Step {
 			return lifecycle.Step{Run: func(context.Context) error { time.Sleep(after); return err }}
 		}
-		r, _ := started(t, does("a", field{`name:"a" phase:"load"`, fails(time.Second, boom)}), does("b", field{`name:"b" phase:"load"`, fails(2*time.Second, errors.New("too late"))}))
+		r, _ := started(t, does("a", field{`name:"a" phase:"load"`, fails(time.Second, errBoom)}), does("b", field{`name:"b" phase:"load"`, fails(2*time.Second, errors.New("too late"))}))
 		time.Sleep(3 * time.Second)
-		if err := <-r.Fatal(); !errors.Is(err, boom) {
+		if err := <-r.Fatal(); !errors.Is(err, errBoom) {
 			t.Errorf("got %v", err)
 		}
 		stopped(t, r)
@@ -182,9 +182,9 @@ func TestSignalAndFatalAtOnce(t *testing.T) {
 		r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"load"`, h.running("a", h.step("a"), func(context.Context) error {
 			time.Sleep(time.Second)
 			signals <- os.Interrupt
-			return boom
+			return errBoom
 		})}))
-		if err := r.Serve(signals, func() { t.Error("exit was called") }); err != nil && !errors.Is(err, boom) {
+		if err := r.Serve(signals, func() { t.Error("exit was called") }); err != nil && !errors.Is(err, errBoom) {
 			t.Errorf("got %v", err)
 		}
 		h.expect(t, "+a", "~a", "-a")
@@ -195,7 +195,7 @@ func TestSignalAndFatalAtOnce(t *testing.T) {
 func TestFatalAtTheEndOfStartIsNotLost(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {
-			r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"announce"`, lifecycle.Step{Run: func(context.Context) error { return boom }}}))
+			r, _ := build(t, lifecycle.Options{}, does("a", field{`name:"a" phase:"announce"`, lifecycle.Step{Run: func(context.Context) error { return errBoom }}}))
 			err := r.Start(t.Context())
 			if err == nil {
 				synctest.Wait()
@@ -205,7 +205,7 @@ func TestFatalAtTheEndOfStartIsNotLost(t *testing.T) {
 				}
 				stopped(t, r)
 			}
-			if !errors.Is(err, boom) {
+			if !errors.Is(err, errBoom) {
 				t.Fatalf("got %v", err)
 			}
 		})
