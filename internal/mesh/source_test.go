@@ -159,7 +159,7 @@ func TestFollow(t *testing.T) {
 func TestKeepsLastGood(t *testing.T) {
 	r := start(t, "trustDomain: good.example\n")
 	for _, bad := range []struct{ text, why string }{
-		{"trustDomain: {", "line 1"}, {"trustDomain: \"\"\n", "trustDomain is empty"}, {"", "empty"}, {"\x00\x01\x02", "control characters"},
+		{"trustDomain: {", "line 1"}, {"trustDomain: \"\"\n", "trustDomain is empty"}, {"", "write {}"}, {"\x00\x01\x02", "control characters"},
 	} {
 		r.replace(bad.text)
 		r.wantKept("good.example", bad.why)

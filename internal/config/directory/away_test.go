@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // wantKept waits until the source is degraded for that reason, and checks that it serves what it served before.
@@ -83,6 +84,18 @@ func TestVanishWithItsParents(t *testing.T) {
 	r.wantNoProblem()
 	r.write("a.yaml", service("a", 2))
 	r.wantPorts("a:2")
+}
+
+// TestReplacedByEmpty deletes the directory and makes it again at once. Many file systems then give the new one the old
+// one's number, so that the two cannot be told apart by looking.
+func TestReplacedByEmpty(t *testing.T) {
+	r := start(t, map[string]string{"a.yaml": service("a", 1)}, func(o *Options) { o.Timing.Quiet = 300 * time.Millisecond })
+	r.remove(".")
+	r.mkdir(".")
+	r.wantKept("a:1", r.dir, "replaced by an empty directory")
+	r.write("a.yaml", service("a", 2))
+	r.wantPorts("a:2")
+	r.wantNoProblem()
 }
 
 // TestReplacedByAnother deletes the directory and makes it again, quickly and with other content.

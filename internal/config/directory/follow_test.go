@@ -68,12 +68,22 @@ func TestManyEdits(t *testing.T) {
 	r.wantPorts("a:300")
 }
 
-// TestSameSizeSameTime edits a file in place within the tick in which the file system counts time.
+// TestSameSizeSameTime edits a file in place so that neither its size nor its time of modification tells, as when both
+// edits fall into one tick of a file system's clock.
 func TestSameSizeSameTime(t *testing.T) {
 	both(t, func(t *testing.T, options ...func(*Options)) {
-		r := start(t, map[string]string{"a.yaml": service("a", 1)}, options...)
+		now := time.Now().Add(time.Hour) // a time of which nobody can say that it is over
+		r, stores := newRig(t, map[string]string{"a.yaml": service("a", 1)}, options...)
+		r.must(os.Chtimes(r.path("a.yaml"), now, now))
+		r.load(stores)
+		r.run()
 		for port := 2; port <= 9; port++ {
-			r.write("a.yaml", service("a", port))
+			file, err := os.OpenFile(r.path("a.yaml"), os.O_WRONLY, 0)
+			r.must(err)
+			_, err = file.WriteString(service("a", port))
+			r.must(err)
+			r.must(file.Close())
+			r.must(os.Chtimes(r.path("a.yaml"), now, now))
 			r.wantPorts(fmt.Sprintf("a:%d", port))
 		}
 	})
