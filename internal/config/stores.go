@@ -99,22 +99,22 @@ func newStore[T metav1.Object](kind model.Kind, sink Sink, trim func(T) T, aspec
 // Kind of the objects.
 func (s *Store[T]) Kind() model.Kind { return s.kind }
 
-// Put creates or replaces an object. What meshd does not read of it is dropped. If nothing that is read differs, there
+// Put creates or replaces an object, and reports whether that is a change. What meshd does not read of it is dropped. If nothing that is read differs, there
 // is no change, and readers keep finding the same pointer as before.
-func (s *Store[T]) Put(obj T) {
+func (s *Store[T]) Put(obj T) (changed bool) {
 	obj = s.trim(obj)
 	name := model.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	what, changed := model.AspectSpec, true
+	what := model.AspectSpec
 	if old, had := s.objects[name]; had {
-		what, changed = s.aspect(old, obj)
-	}
-	if !changed {
-		return
+		if what, changed = s.aspect(old, obj); !changed {
+			return false
+		}
 	}
 	s.objects[name] = obj
 	s.sink(model.Change{Kind: s.kind, NamespacedName: name, What: what})
+	return true
 }
 
 // Delete removes an object, if it is there.

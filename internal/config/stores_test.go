@@ -43,7 +43,9 @@ func TestStore(t *testing.T) {
 	cart := model.NamespacedName{Namespace: "shop", Name: "cart"}
 	change := []model.Change{{Kind: model.KindService, NamespacedName: cart, What: model.AspectSpec}}
 
-	stores.Services.Put(service("shop", "cart", 80))
+	if !stores.Services.Put(service("shop", "cart", 80)) {
+		t.Error("a new object is no change")
+	}
 	if diff := cmp.Diff(change, take()); diff != "" {
 		t.Errorf("a new object (-want +got):\n%s", diff)
 	}
@@ -54,7 +56,9 @@ func TestStore(t *testing.T) {
 
 	same := service("shop", "cart", 80)
 	same.ResourceVersion = "2"
-	stores.Services.Put(same)
+	if stores.Services.Put(same) {
+		t.Error("an equal object is a change")
+	}
 	if got := take(); got != nil {
 		t.Errorf("an equal object made the changes %v", got)
 	}

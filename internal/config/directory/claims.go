@@ -60,7 +60,7 @@ func (c *claims) replace(file string, old, new *content) {
 }
 
 // apply brings the stores up to date. Only what changed is put, and what goes, goes last: an object that moved from
-// one file to another is never missing in between.
+// one file to another is never missing in between. It counts what made a change.
 func (c *claims) apply(stores *config.Stores) (puts, deletes int) {
 	changed := map[string][]key{}
 	var gone []key
@@ -87,9 +87,10 @@ func (c *claims) apply(stores *config.Stores) (puts, deletes int) {
 		slices.SortFunc(keys, compareKeys)
 		for _, k := range keys {
 			c.won[k] = c.byKey[k][0].object
-			kinds[kind].put(stores, c.won[k].value)
+			if kinds[kind].put(stores, c.won[k].value) {
+				puts++
+			}
 		}
-		puts += len(keys)
 	}
 	slices.SortFunc(gone, compareKeys)
 	for _, k := range gone {

@@ -34,7 +34,7 @@ type kind struct {
 	// decode reads an object as an API server would: it fails on what is wrong, fills in what may be left out, and
 	// then keeps what meshd reads.
 	decode func(json []byte) (metav1.Object, error)
-	put    func(*config.Stores, metav1.Object)
+	put    func(*config.Stores, metav1.Object) (changed bool)
 	remove func(*config.Stores, model.NamespacedName)
 }
 
@@ -86,7 +86,7 @@ func kindOf[O any, T interface {
 			}
 			return trim(obj), nil
 		},
-		put:    func(s *config.Stores, obj metav1.Object) { store(s).Put(obj.(T)) },
+		put:    func(s *config.Stores, obj metav1.Object) bool { return store(s).Put(obj.(T)) },
 		remove: func(s *config.Stores, name model.NamespacedName) { store(s).Delete(name) },
 	}
 }

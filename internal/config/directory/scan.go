@@ -92,11 +92,9 @@ func (s *Source) read(ctx context.Context, tree listing, last bool) (again bool,
 	}
 	said := time.Now()
 	readings, err := readAll(ctx, todo, same, func(done int) {
-		what := fmt.Sprintf("reading %s: %d of %d files", s.dir, done, len(todo))
-		s.opts.Progress(ctx, what)
-		if time.Since(said) > progressEvery {
+		if !s.loaded && time.Since(said) > progressEvery {
 			said = time.Now()
-			s.opts.Log.Info(what)
+			s.opts.Progress(ctx, fmt.Sprintf("reading %s: %d of %d files", s.dir, done, len(todo)))
 		}
 	})
 	if err != nil {

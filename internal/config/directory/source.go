@@ -29,8 +29,8 @@ const (
 	emptyGrace = 500 * time.Millisecond
 	// soon is when to look again at what was being written.
 	soon = 100 * time.Millisecond
-	// progressEvery is the time between two lines about a long load.
-	progressEvery = 2 * time.Second
+	// progressEvery is the time between two reports of a long load.
+	progressEvery = time.Second
 )
 
 // Options are what a Source needs besides the directory. Stores, Log and Registerer are required.
@@ -38,7 +38,7 @@ type Options struct {
 	Stores     *config.Stores
 	Log        *zap.Logger
 	Registerer prometheus.Registerer
-	// Progress, if any, is told how far a load is, as often as it gets further.
+	// Progress is told how far a long load is, about once a second as long as it gets further. Default: the log.
 	Progress func(ctx context.Context, what string)
 	// Timing of the file watcher.
 	Timing filewatch.Timing
@@ -86,7 +86,7 @@ func New(dir string, opts Options) (*Source, error) {
 		return nil, errors.New("directory source: stores, logger and metrics registerer are required")
 	}
 	if opts.Progress == nil {
-		opts.Progress = func(context.Context, string) {}
+		opts.Progress = func(_ context.Context, what string) { opts.Log.Info(what) }
 	}
 	if opts.Rescan <= 0 {
 		opts.Rescan = rescan
