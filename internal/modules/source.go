@@ -54,7 +54,7 @@ func newDirectoryLoad(dir *directory.Source) directoryLoadOut {
 }
 
 func newDirectoryProbe(dir *directory.Source) probeOut {
-	return probeOut{Probe: readiness.Probe{Name: "directory", Component: "source", Check: dir.Degraded}}
+	return probeOut{Probe: readiness.Probe{Name: "directory", Component: "source", Check: dir.Degraded, Degrades: true}}
 }
 
 func newConfigPage(dir *directory.Source) pageOut {

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// ReadyHandler answers /ready: 200 if the process is ready, otherwise 503 and a line for each check that is not, with
-// its reason and since when.
+// ReadyHandler answers /ready: 200 if the process is ready, otherwise 503, and a line for each check that is not ready
+// or is degraded, with its reason and since when.
 func (c *Checker) ReadyHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		report := c.Report()
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		if report.Ready {
 			fmt.Fprintln(w, "ready")
-			return
+		} else {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, "not ready")
 		}
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintln(w, "not ready")
-		for _, check := range report.NotReady() {
+		for _, check := range report.Unwell() {
 			writeCheck(w, check)
 		}
 	})
@@ -63,8 +63,11 @@ func (c *Checker) VerboseHandler() http.Handler {
 
 func writeCheck(w http.ResponseWriter, c Check) {
 	sign := "[+]"
-	if !c.Ready {
+	switch {
+	case !c.Ready:
 		sign = "[-]"
+	case c.Degraded:
+		sign = "[~]"
 	}
 	fmt.Fprintf(w, "%s %s (%s) since %s", sign, c.Name, c.Component, c.Since.UTC().Format(time.RFC3339))
 	if c.Reason != "" {

@@ -24,6 +24,9 @@ type Probe struct {
 	Component string
 	// Check gives nil if the component is ready, and otherwise why not. It must return at once.
 	Check func() error
+	// Degrades is set where a component that fails its check still serves what it has: the check is then shown as
+	// degraded, and the process stays ready, because taking it away would help nobody.
+	Degrades bool
 }
 
 // Steps are the steps of the start as they stand now.
@@ -34,7 +37,9 @@ type Check struct {
 	Name      string `json:"name"`
 	Component string `json:"component"`
 	Ready     bool   `json:"ready"`
-	// Reason says why it is not ready; empty if it is.
+	// Degraded is set on a check that is ready, but not well: what is known is served, and cannot be renewed.
+	Degraded bool `json:"degraded,omitempty"`
+	// Reason says why it is not ready, or degraded; empty if it is neither.
 	Reason string `json:"reason,omitempty"`
 	// Since is when it became what it is.
 	Since time.Time `json:"since"`
@@ -46,9 +51,9 @@ type Report struct {
 	Checks []Check `json:"checks"`
 }
 
-// NotReady lists the checks that are not ready.
-func (r Report) NotReady() []Check {
-	return slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool { return c.Ready })
+// Unwell lists the checks that are not ready, and those that are degraded.
+func (r Report) Unwell() []Check {
+	return slices.DeleteFunc(slices.Clone(r.Checks), func(c Check) bool { return c.Ready && !c.Degraded })
 }
 
 // Checker asks all probes.
@@ -133,15 +138,18 @@ func (c *Checker) Report() Report {
 // note completes a check with the time since when it holds, and logs it if it is new.
 func (c *Checker) note(check Check) Check {
 	was, known := c.last[check.Name]
+	same := known && was.Ready == check.Ready && was.Degraded == check.Degraded
 	switch {
-	case known && was.Ready == check.Ready:
+	case same:
 		check.Since = was.Since
 	case check.Since.IsZero():
 		check.Since = c.now()
 	}
 	c.last[check.Name] = check
 	switch {
-	case known && was.Ready == check.Ready:
+	case same:
+	case check.Degraded:
+		c.log.Warn("probe degraded", zap.String("probe", check.Name), zap.String("of", check.Component), zap.String("reason", check.Reason))
 	case check.Ready:
 		c.log.Info("probe ready", zap.String("probe", check.Name), zap.String("of", check.Component))
 	default:
@@ -176,9 +184,9 @@ func ofProbe(p Probe) (check Check) {
 		}
 	}()
 	err := p.Check()
-	check.Ready = err == nil
+	check.Ready = err == nil || p.Degrades
 	if err != nil {
-		check.Reason = err.Error()
+		check.Reason, check.Degraded = err.Error(), p.Degrades
 	}
 	return check
 }

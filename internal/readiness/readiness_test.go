@@ -51,7 +51,7 @@ func TestNotReadyBeforeAndAfterTheAnnouncement(t *testing.T) {
 	}
 	c.Announce(true)
 	if r := c.Report(); !r.Ready {
-		t.Errorf("not ready: %v", r.NotReady())
+		t.Errorf("not ready: %v", r.Unwell())
 	}
 	c.Announce(false)
 	if c.Report().Ready {
@@ -88,6 +88,27 @@ func TestProbeOfComponent(t *testing.T) {
 	}
 	err = errors.New("the directory is gone")
 	if code, body := get(c.ReadyHandler(), "/ready"); code != http.StatusServiceUnavailable || !strings.Contains(body, "the directory is gone") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+// A component that cannot renew what it serves says so, and does not take ready away.
+func TestDegradedProbe(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	var err error
+	c := checker(t, steps{started}, zap.New(core), Probe{Name: "directory", Component: "source", Degrades: true, Check: func() error { return err }})
+	c.Announce(true)
+	err = errors.New("the directory is gone")
+	for range 3 {
+		if code, body := get(c.ReadyHandler(), "/ready"); code != http.StatusOK || !strings.Contains(body, "[~] directory (source)") || !strings.Contains(body, "the directory is gone") {
+			t.Errorf("%d %s", code, body)
+		}
+	}
+	if n := logs.FilterMessage("probe degraded").Len(); n != 1 {
+		t.Errorf("it was logged %d times, want once", n)
+	}
+	err = nil
+	if code, body := get(c.ReadyHandler(), "/ready"); code != http.StatusOK || strings.Contains(body, "directory") {
 		t.Errorf("%d %s", code, body)
 	}
 }
