@@ -73,8 +73,6 @@ type Service struct {
 	Resolution Resolution
 	// ExternalName is the DNS name that stands behind an ExternalName service.
 	ExternalName string
-	// PublishNotReady keeps endpoints that are not ready (publishNotReadyAddresses).
-	PublishNotReady bool
 	// KeepDraining keeps endpoints that are shutting down but still serve, as Draining: the service has sticky sessions
 	// (label istio.io/persistent-session or istio.io/persistent-session-header).
 	KeepDraining bool
@@ -118,9 +116,14 @@ type Health uint8
 
 // The states that Kubernetes' ready, serving and terminating conditions come to.
 const (
+	// Healthy endpoints take requests.
 	Healthy Health = iota
+	// Unhealthy endpoints exist and may become healthy: proxies are told of them as such.
 	Unhealthy
+	// Draining endpoints serve only the clients that are bound to them.
 	Draining
+	// Terminating endpoints are going, and serve nobody.
+	Terminating
 )
 
 // Endpoint is one address behind one port of a service.

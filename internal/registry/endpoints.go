@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -28,6 +29,8 @@ func ServiceOf(slice *discoveryv1.EndpointSlice) (model.NamespacedName, bool) {
 
 // Endpoints merges the slices of a service into the endpoints of each of its ports, in the order of svc.Ports, sorted
 // by address and port, whatever the order of the slices. Endpoints that are not healthy are among them.
+//
+// A pod with addresses of both families is an endpoint in each, because the slices of a family know nothing of the other.
 //
 // An address that is in two slices, as happens while the slice controller moves it, counts once, and as healthy if one
 // of them says so. An endpoint that refers to a pod that is not known is left out until it is: without the pod its
@@ -83,9 +86,17 @@ func Endpoints(svc *model.Service, sliceList []*discoveryv1.EndpointSlice, clust
 	return out
 }
 
-// CompareEndpoints orders endpoints by primary address and port.
+// CompareEndpoints orders endpoints by primary address and port. Addresses are compared as numbers, IPv4 before IPv6:
+// that is the order in which they are given out, and so the one that slices mostly have.
 func CompareEndpoints(a, b *model.Endpoint) int {
-	return cmp.Or(cmp.Compare(a.Addresses[0], b.Addresses[0]), cmp.Compare(a.Port, b.Port))
+	first, second := a.Addresses[0], b.Addresses[0]
+	if first == second {
+		return cmp.Compare(a.Port, b.Port)
+	}
+	// What is not an address is zero here, and comes first.
+	x, _ := netip.ParseAddr(first)
+	y, _ := netip.ParseAddr(second)
+	return cmp.Or(x.Compare(y), cmp.Compare(first, second))
 }
 
 // rank orders states by how much they are worth, the best first.
@@ -95,8 +106,10 @@ func rank(h model.Health) int {
 		return 0
 	case model.Draining:
 		return 1
+	case model.Unhealthy:
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // match is a port of a slice that is a port of the service.
@@ -141,10 +154,6 @@ func endpoint(svc *model.Service, namespace string, entry *discoveryv1.Endpoint,
 		if pod = find.Pod(name); pod == nil {
 			return out, false
 		}
-		// A pod of a dual-stack service is in one slice for each family, and is one endpoint all the same.
-		if len(svc.Addresses) > 1 && slices.Contains(pod.Addresses, address) {
-			out.Addresses = pod.Addresses
-		}
 	} else if pod = find.PodAt(namespace, address); pod == nil {
 		return out, true
 	}
@@ -158,20 +167,18 @@ func endpoint(svc *model.Service, namespace string, entry *discoveryv1.Endpoint,
 	return out, true
 }
 
-// health reads an endpoint's conditions. A condition that is missing means ready, serving and not terminating. What is
-// shutting down is of use only to clients that are bound to it, so it is draining only where sessions are sticky.
+// health reads an endpoint's conditions, of which a missing one counts as true, as in Istio. What is shutting down is of
+// use only to clients that are bound to it, so it is draining only where sessions are sticky. That a service publishes
+// addresses that are not ready needs no care here: Kubernetes then says that they are ready.
 func health(svc *model.Service, c discoveryv1.EndpointConditions) model.Health {
-	is := func(condition *bool, missing bool) bool {
-		if condition == nil {
-			return missing
-		}
-		return *condition
-	}
+	is := func(condition *bool) bool { return condition == nil || *condition }
 	switch {
-	case is(c.Ready, true) || svc.PublishNotReady:
+	case is(c.Ready):
 		return model.Healthy
-	case svc.KeepDraining && is(c.Serving, true) && is(c.Terminating, false):
+	case !is(c.Terminating):
+		return model.Unhealthy
+	case svc.KeepDraining && is(c.Serving):
 		return model.Draining
 	}
-	return model.Unhealthy
+	return model.Terminating
 }

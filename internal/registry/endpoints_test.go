@@ -129,13 +129,13 @@ func TestEndpoints(t *testing.T) {
 			want:   []string{"0: fd00::1:80 ok a", "1: "},
 		},
 		{
-			name: "both families of a pod are one endpoint", pods: []string{podA, podB},
+			name: "each family of a pod is an endpoint, in the order of numbers", pods: []string{podA, podB},
 			service: `{metadata: {name: web, namespace: shop}, spec: {clusterIPs: [10.0.0.1, "fd00::a"], ports: [{name: http, port: 80}]}}`,
 			slices: []string{
 				`{metadata: {name: s, namespace: shop}, addressType: IPv6, ports: [{name: http, port: 80}], endpoints: [{addresses: ["fd00::1"], targetRef: {kind: Pod, name: a, namespace: shop}}]}`,
 				`{metadata: {name: t, namespace: shop}, addressType: IPv4, ports: [{name: http, port: 80}], endpoints: [
-					{addresses: [10.1.0.1], targetRef: {kind: Pod, name: a, namespace: shop}}, {addresses: [10.1.0.2], targetRef: {kind: Pod, name: b, namespace: shop}}]}`},
-			want: []string{"0: 10.1.0.1,fd00::1:80 ok a; 10.1.0.2:80 ok b"},
+					{addresses: [10.1.0.10]}, {addresses: [10.1.0.1], targetRef: {kind: Pod, name: a, namespace: shop}}, {addresses: [10.1.0.2], targetRef: {kind: Pod, name: b, namespace: shop}}]}`},
+			want: []string{"0: 10.1.0.1:80 ok a; 10.1.0.2:80 ok b; 10.1.0.10:80 ok ; fd00::1:80 ok a"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -187,15 +187,17 @@ func TestHealth(t *testing.T) {
 	}{
 		{plain, `{}`, model.Healthy},
 		{plain, `{ready: true}`, model.Healthy},
-		{plain, `{ready: false}`, model.Unhealthy},
-		{plain, `{ready: false, serving: true, terminating: true}`, model.Unhealthy},
+		{plain, `{ready: false, terminating: false}`, model.Unhealthy},
+		{plain, `{ready: false}`, model.Terminating},
+		{plain, `{ready: false, serving: true, terminating: true}`, model.Terminating},
 		{sticky, `{ready: false, serving: true, terminating: true}`, model.Draining},
-		{sticky, `{ready: false, serving: false, terminating: true}`, model.Unhealthy},
+		{sticky, `{ready: false, serving: false, terminating: true}`, model.Terminating},
 		{sticky, `{ready: false, serving: true, terminating: false}`, model.Unhealthy},
-		{sticky, `{ready: false, serving: true}`, model.Unhealthy},
+		{sticky, `{ready: false, serving: true}`, model.Draining},
 		{sticky, `{ready: false, terminating: true}`, model.Draining},
 		{sticky, `{ready: true, serving: true, terminating: true}`, model.Healthy},
-		{always, `{ready: false, serving: false, terminating: true}`, model.Healthy},
+		{always, `{ready: true, serving: false, terminating: true}`, model.Healthy},
+		{always, `{ready: false, serving: false, terminating: false}`, model.Unhealthy},
 	} {
 		meta, spec := c.service, `{ports: [{port: 80}]}`
 		if c.service == always {

@@ -31,11 +31,10 @@ func Hostname(name model.NamespacedName, domain string) string {
 func Service(svc *corev1.Service, domain string) *model.Service {
 	name := model.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
 	out := &model.Service{
-		NamespacedName:  name,
-		Hostname:        Hostname(name, domain),
-		Selector:        svc.Spec.Selector,
-		PublishNotReady: svc.Spec.PublishNotReadyAddresses,
-		KeepDraining:    svc.Labels[sessionLabel] != "" || svc.Labels[sessionHeaderLabel] != "",
+		NamespacedName: name,
+		Hostname:       Hostname(name, domain),
+		Selector:       svc.Spec.Selector,
+		KeepDraining:   svc.Labels[sessionLabel] != "" || svc.Labels[sessionHeaderLabel] != "",
 	}
 	if !svc.CreationTimestamp.IsZero() {
 		out.Created = svc.CreationTimestamp.Unix()

@@ -50,7 +50,7 @@ func TestService(t *testing.T) {
 		{
 			name:     "headless",
 			yaml:     `{metadata: {name: web, namespace: shop}, spec: {clusterIP: None, clusterIPs: [None], publishNotReadyAddresses: true}}`,
-			want:     model.Service{Resolution: model.ResolutionPassthrough, PublishNotReady: true},
+			want:     model.Service{Resolution: model.ResolutionPassthrough},
 			headless: true,
 		},
 		{

@@ -268,13 +268,12 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// TestHealth: who is not healthy gets no traffic, unless the service publishes it or it drains.
+// TestHealth: who is not healthy is there, and is known not to be.
 func TestHealth(t *testing.T) {
 	const gone = "[10.1.0.2], conditions: {ready: false, serving: true, terminating: true},"
 	for want, service := range map[string]string{
-		"10.1.0.1 0":            svcA,
-		"10.1.0.1 0 10.1.0.2 0": strings.Replace(svcA, "spec: {", "spec: {publishNotReadyAddresses: true, ", 1),
-		"10.1.0.1 0 10.1.0.2 2": strings.Replace(svcA, "name: a,", "name: a, labels: {istio.io/persistent-session: id},", 1),
+		fmt.Sprintf("10.1.0.1 %d 10.1.0.2 %d", model.Healthy, model.Terminating): svcA,
+		fmt.Sprintf("10.1.0.1 %d 10.1.0.2 %d", model.Healthy, model.Draining):    strings.Replace(svcA, "name: a,", "name: a, labels: {istio.io/persistent-session: id},", 1),
 	} {
 		r := newRig(t)
 		r.put(service, podA1, podA2, strings.Replace(both, "[10.1.0.2],", gone, 1))

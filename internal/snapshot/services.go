@@ -121,9 +121,6 @@ func endpointsOf(svc *model.Service, port model.Port, list []*model.Endpoint, ol
 		before = old.All
 	}
 	for _, ep := range list {
-		if ep.Health == model.Unhealthy {
-			continue
-		}
 		// Both lists are sorted, so what was passed over does not come again.
 		for len(before) > 0 && registry.CompareEndpoints(before[0], ep) < 0 {
 			before = before[1:]

@@ -52,7 +52,7 @@ type Service struct {
 type Endpoints struct {
 	Service *model.Service
 	Port    model.Port
-	// All are sorted by address and port.
+	// All are sorted by address and port, whatever their health.
 	All []*model.Endpoint
 }
 
@@ -105,8 +105,7 @@ func (s *Snapshot) Port(number uint32) *PortServices {
 }
 
 // Endpoints finds the endpoints of a service port. It is nil if there is no such port, and empty, not nil, if there
-// is nobody behind it. Endpoints that are not healthy are not among them, unless the service publishes them or they
-// drain. Where a number is a UDP port too, as for DNS, it is the other one that counts: proxies carry no UDP.
+// is nobody behind it. Endpoints that are not healthy are among them. Where a number is a UDP port too, as for DNS, it is the other one that counts: proxies carry no UDP.
 func (s *Snapshot) Endpoints(hostname string, port uint32) *Endpoints {
 	e := s.entries.get(hostname)
 	if e == nil {

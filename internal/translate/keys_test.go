@@ -111,8 +111,8 @@ func TestKeysHoldEverythingThatIsRead(t *testing.T) {
 		{"and back", func(t *testing.T, e *editor) model.Change {
 			return e.service(t, "queue", func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = "None", []string{"None"} })
 		}},
-		{"publish what is not ready", func(t *testing.T, e *editor) model.Change {
-			return e.service(t, "cart", func(s *corev1.Service) { s.Spec.PublishNotReadyAddresses = true })
+		{"sticky sessions", func(t *testing.T, e *editor) model.Change {
+			return e.service(t, "cart", func(s *corev1.Service) { s.Labels = map[string]string{"istio.io/persistent-session": "id"} })
 		}},
 		{"a member of the headless service leaves", func(t *testing.T, e *editor) model.Change {
 			return e.slice(t, "queue-1", func(s *discoveryv1.EndpointSlice) { s.Endpoints = s.Endpoints[:1] })

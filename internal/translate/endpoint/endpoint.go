@@ -85,7 +85,8 @@ func assignment(name string, endpoints *snapshot.Endpoints) *endpointv3.ClusterL
 	byPlace := map[model.Locality]*endpointv3.LocalityLbEndpoints{}
 	var places []model.Locality
 	for _, e := range endpoints.All {
-		if e.Health == model.Draining || e.Health == model.Unhealthy && !endpoints.Service.PublishNotReady || !isIP(e) {
+		health, sent := healthOf(e)
+		if !sent || !isIP(e) {
 			continue
 		}
 		place, found := byPlace[e.Locality]
@@ -102,7 +103,7 @@ func assignment(name string, endpoints *snapshot.Endpoints) *endpointv3.ClusterL
 			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
 				Address: envoy.Address(e.Addresses[0], e.Port),
 			}},
-			HealthStatus:        corev3.HealthStatus_HEALTHY,
+			HealthStatus:        health,
 			LoadBalancingWeight: wrapperspb.UInt32(weight),
 			Metadata:            metadata(e),
 		})
@@ -114,6 +115,21 @@ func assignment(name string, endpoints *snapshot.Endpoints) *endpointv3.ClusterL
 		out.Endpoints = append(out.Endpoints, byPlace[place])
 	}
 	return out
+}
+
+// healthOf gives an endpoint's health in Envoy's terms; false for one that Envoy should not know of. What is not ready
+// is sent, so that Envoy can tell how much of a cluster works, and what is going is not, so that a roll-out does not
+// look like half a failure.
+func healthOf(e *model.Endpoint) (corev3.HealthStatus, bool) {
+	switch e.Health {
+	case model.Healthy:
+		return corev3.HealthStatus_HEALTHY, true
+	case model.Unhealthy:
+		return corev3.HealthStatus_UNHEALTHY, true
+	case model.Draining:
+		return corev3.HealthStatus_DRAINING, true
+	}
+	return corev3.HealthStatus_UNKNOWN, false
 }
 
 // isIP reports whether the endpoint's first address is one that Envoy can connect to without resolving a name. One

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -22,6 +23,7 @@ func TestAssignment(t *testing.T) {
 		ep("10.0.0.2", a, model.Healthy, 5),
 		ep("10.0.0.3", a, model.Unhealthy, 1),
 		ep("10.0.0.4", a, model.Draining, 1),
+		ep("10.0.0.8", a, model.Terminating, 1),
 		ep("10.0.0.5", a, model.Healthy, 3),
 		ep("10.0.0.6", model.Locality{}, model.Healthy, math.MaxUint32),
 		ep("10.0.0.7", model.Locality{}, model.Healthy, 9),
@@ -31,34 +33,28 @@ func TestAssignment(t *testing.T) {
 	type place struct {
 		Zone    string
 		Weight  uint32
-		Members map[string]uint32
+		Members []string
 	}
-	places := func(publishNotReady bool) []place {
-		m := assignment("c", &snapshot.Endpoints{Service: &model.Service{PublishNotReady: publishNotReady}, All: all})
-		if err := validate.Resource(m); err != nil {
-			t.Error(err)
+	m := assignment("c", &snapshot.Endpoints{Service: &model.Service{}, All: all})
+	if err := validate.Resource(m); err != nil {
+		t.Error(err)
+	}
+	var got []place
+	for _, l := range m.GetEndpoints() {
+		p := place{Zone: l.GetLocality().GetZone(), Weight: l.GetLoadBalancingWeight().GetValue()}
+		for _, e := range l.GetLbEndpoints() {
+			p.Members = append(p.Members, fmt.Sprintf("%s %d %s",
+				e.GetEndpoint().GetAddress().GetSocketAddress().GetAddress(), e.GetLoadBalancingWeight().GetValue(), e.GetHealthStatus()))
 		}
-		var out []place
-		for _, l := range m.GetEndpoints() {
-			p := place{l.GetLocality().GetZone(), l.GetLoadBalancingWeight().GetValue(), map[string]uint32{}}
-			for _, e := range l.GetLbEndpoints() {
-				p.Members[e.GetEndpoint().GetAddress().GetSocketAddress().GetAddress()] = e.GetLoadBalancingWeight().GetValue()
-			}
-			out = append(out, p)
-		}
-		return out
+		got = append(got, p)
 	}
 	want := []place{
-		{"", math.MaxUint32, map[string]uint32{"10.0.0.6": math.MaxUint32, "10.0.0.7": 9}},
-		{"a", 8, map[string]uint32{"10.0.0.2": 5, "10.0.0.5": 3}},
-		{"b", 1, map[string]uint32{"10.0.0.1": 1}},
+		{"", math.MaxUint32, []string{"10.0.0.6 4294967295 HEALTHY", "10.0.0.7 9 HEALTHY"}},
+		{"a", 10, []string{"10.0.0.2 5 HEALTHY", "10.0.0.3 1 UNHEALTHY", "10.0.0.4 1 DRAINING", "10.0.0.5 3 HEALTHY"}},
+		{"b", 1, []string{"10.0.0.1 1 HEALTHY"}},
 	}
-	if diff := cmp.Diff(want, places(false)); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("places (-want +got):\n%s", diff)
-	}
-	want[1] = place{"a", 9, map[string]uint32{"10.0.0.2": 5, "10.0.0.3": 1, "10.0.0.5": 3}}
-	if diff := cmp.Diff(want, places(true)); diff != "" {
-		t.Errorf("places of a service that publishes what is not ready (-want +got):\n%s", diff)
 	}
 }
 
