@@ -102,7 +102,7 @@ func TestSignalDuringStart(t *testing.T) {
 		write(t, dir, fmt.Sprintf("%04d.yaml", i), fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: s%04d}\nspec: {ports: [{port: 80}]}\n", i))
 	}
 	meshd := process.Start(t, "--dir="+dir)
-	meshd.WaitLog("step waits", "source.load")
+	meshd.WaitLog("step started", "snapshot.compile") // the load comes next
 	meshd.Signal(syscall.SIGTERM)
 	if code := meshd.Exit(); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
