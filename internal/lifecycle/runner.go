@@ -25,6 +25,8 @@ const (
 	DefaultGrace = time.Second
 )
 
+var errStopped = errors.New("the application is being stopped")
+
 // ErrInterrupted is the cause with which a start ends when the process is asked to stop.
 var ErrInterrupted = errors.New("interrupted by a signal")
 
@@ -55,6 +57,9 @@ type Runner struct {
 	begun    map[Phase][]*running // what has to be stopped
 
 	mu       sync.Mutex
+	cancel   context.CancelCauseFunc // ends the start
+	ended    chan struct{}           // closed when Start has returned; nil before Start and Stop
+	stopping sync.Mutex              // held by the Stop under way
 	stopErrs []error
 }
 
@@ -172,6 +177,9 @@ func (r *Runner) root() any {
 			if s.step.Start == nil && s.step.Run == nil && s.step.Stop == nil {
 				errs = append(errs, fmt.Errorf("step %s (component %s) has neither Start nor Run nor Stop", p.info.Name, p.info.Component))
 			}
+			if s.step.OnExit == Degrade && p.info.Probe == "" {
+				errs = append(errs, fmt.Errorf("step %s (component %s) degrades its probe when its Run ends, and has none: give it the tag probe", p.info.Name, p.info.Component))
+			}
 			for _, i := range p.slots {
 				slot := args[0].Field(i).Interface().(setting)
 				if !slot.published() {
@@ -217,11 +225,16 @@ func (r *Runner) fail(err error) {
 // Start runs the steps. If one of them fails, or the context ends, everything that had started is stopped, in
 // reverse and under fresh contexts, before Start returns; the error then names the step. A runner starts once.
 func (r *Runner) Start(ctx context.Context) error {
-	if r.startCtx != nil {
-		return errors.New("this runner was started before: make a new one")
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	r.mu.Lock()
+	if r.ended != nil {
+		r.mu.Unlock()
+		return errors.New("this runner was started or stopped before: make a new one")
+	}
+	r.cancel, r.ended = cancel, make(chan struct{})
+	r.mu.Unlock()
+	defer close(r.ended)
 	watched := make(chan struct{})
 	var fatal error
 	go func() { // a Run that fails for good while others are still starting ends the start
@@ -247,8 +260,20 @@ func (r *Runner) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop stops everything that has started, in reverse. The error joins what could not be stopped.
+// Stop stops everything that has started, in reverse. A start under way ends first, as when its context does. The
+// error joins what could not be stopped. It may be called more than once, and before Start, which then refuses.
 func (r *Runner) Stop() error {
+	r.mu.Lock()
+	if r.ended == nil {
+		r.ended = make(chan struct{})
+		close(r.ended)
+	} else if r.cancel != nil {
+		r.cancel(errStopped)
+	}
+	r.mu.Unlock()
+	<-r.ended
+	r.stopping.Lock()
+	defer r.stopping.Unlock()
 	err := r.app.Stop(context.Background())
 	return errors.Join(append([]error{err}, r.stopErrs...)...)
 }
@@ -290,18 +315,21 @@ func (r *Runner) startPhase(phase Phase) error {
 			mu.Lock()
 			r.begun[phase] = append(r.begun[phase], s)
 			mu.Unlock()
-			err := s.start(ctx)
-			if err == nil {
+			failed := s.start(ctx)
+			if failed == nil {
 				close(done[s.info.Name])
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if first == nil { // the others only fail because this one did
-				first = err
-				cancel(err)
-			} else if step := (*StepError)(nil); errors.As(err, &step) && step.Abandoned {
-				r.notStopped(err)
+			switch {
+			case first != nil: // the others only fail because that one did
+				if failed.Abandoned {
+					r.notStopped(failed)
+				}
+			case failed.Abandoned || !failed.cut: // what was cut short from outside is not why the start ends
+				first = failed
+				cancel(failed)
 			}
 		})
 	}

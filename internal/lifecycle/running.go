@@ -25,6 +25,8 @@ type StepError struct {
 	// Abandoned reports that the step did not return within the grace after its context had ended.
 	Abandoned bool
 	Err       error
+
+	cut bool // by the end of the start
 }
 
 // Error gives all of it in one line.
@@ -58,9 +60,10 @@ type running struct {
 
 	mu      sync.Mutex
 	waits   string
-	said    time.Time               // when the log was last told of it
+	said    string                  // what the log was last told that it waits for
+	saidAt  time.Time               // and when
 	cancel  context.CancelCauseFunc // ends Run
-	runDone chan struct{}           // closed when Run has returned for good
+	runDone chan error              // gets one value when Run has returned for good: what went wrong while it was being stopped
 	left    bool                    // abandoned: it must not be stopped
 	stopped sync.Once
 }
@@ -69,9 +72,9 @@ func (s *running) report(waitsFor string) {
 	now := s.r.now()
 	s.mu.Lock()
 	// Progress is news once a second: the trace and /readyz have the latest.
-	news := s.waits != waitsFor && now.Sub(s.said) >= sayEvery
+	news := s.said != waitsFor && now.Sub(s.saidAt) >= sayEvery
 	if news {
-		s.said = now
+		s.said, s.saidAt = waitsFor, now
 	}
 	s.waits = waitsFor
 	s.mu.Unlock()
@@ -100,7 +103,7 @@ func (s *running) error(err error) *StepError {
 }
 
 // start runs Start within the step's budget, and then leaves Run running.
-func (s *running) start(ctx context.Context) error {
+func (s *running) start(ctx context.Context) *StepError {
 	began := s.r.now()
 	s.r.trace.step(s.info.Name, func(span *Span, now time.Duration) {
 		span.State, span.Started, span.Waits = Starting, now, s.info.Waits
@@ -108,7 +111,7 @@ func (s *running) start(ctx context.Context) error {
 	err := s.within(ctx)
 	if err == nil {
 		for i, slot := range s.slots {
-			if !slot.isSet() {
+			if !slot.isGiven() {
 				err = fmt.Errorf("it ended without setting %s (tag sets)", typeName(s.info.Sets[i]))
 			}
 		}
@@ -122,12 +125,16 @@ func (s *running) start(ctx context.Context) error {
 				span.State = Abandoned
 			}
 		})
-		if ctx.Err() != nil && !errors.Is(err, ErrBudget) { // by a signal, or because another step failed
+		if ctx.Err() != nil && !errors.Is(err, ErrBudget) && !isPanic(err) { // by a signal, or because another step failed
+			stepErr.cut = true
 			s.r.log.Info("step cut short", s.fields(zap.Duration("took", took), zap.Bool("abandoned", stepErr.Abandoned), zap.Error(err))...)
 			return stepErr
 		}
 		s.r.log.Error("step failed", append(stepErr.fields(), zap.Duration("took", took), zap.Error(err), stackOf(err))...)
 		return stepErr
+	}
+	for _, slot := range s.slots {
+		slot.open()
 	}
 	s.r.trace.step(s.info.Name, func(span *Span, now time.Duration) { span.State, span.Ended, span.Waits = Started, now, "" })
 	s.r.log.Info("step started", s.fields(zap.Duration("took", took))...)
@@ -143,7 +150,7 @@ func (s *running) within(ctx context.Context) error {
 	if s.step.Start == nil {
 		return nil
 	}
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, contextKey{}, s))
+	ctx, cancel := context.WithCancelCause(context.WithValue(context.WithValue(ctx, contextKey{}, s), startKey{}, true))
 	defer cancel(nil)
 	done := make(chan error, 1)
 	go func() { done <- guard(func() error { return s.step.Start(ctx) }) }()
@@ -203,16 +210,18 @@ func (s *running) supervise() {
 		return
 	}
 	ctx, cancel := context.WithCancelCause(context.WithValue(context.Background(), contextKey{}, s))
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	s.mu.Lock()
 	s.cancel, s.runDone = cancel, done
 	s.mu.Unlock()
 	go func() {
-		defer close(done)
+		var late error
+		defer func() { done <- late }()
 		for backoff := 100 * time.Millisecond; ; backoff = min(2*backoff, 10*time.Second) {
 			began := s.r.now()
 			err := guard(func() error { return s.step.Run(ctx) })
 			if ctx.Err() != nil {
+				late = s.afterStop(ctx, err)
 				return
 			}
 			if err == nil {
@@ -240,6 +249,15 @@ func (s *running) supervise() {
 	}()
 }
 
+// afterStop is what is wrong with what a Run returned after it was asked to end: nothing, if that is only the end of
+// its context.
+func (s *running) afterStop(ctx context.Context, err error) error {
+	if err == nil || errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) {
+		return nil
+	}
+	return fmt.Errorf("its run ended with: %w", err)
+}
+
 // stop ends Run, waits for it, and then calls Stop: once, under a context of its own.
 func (s *running) stop() (err error) {
 	s.stopped.Do(func() { err = s.stopOnce() })
@@ -259,19 +277,9 @@ func (s *running) stopOnce() error {
 	ctx, end := context.WithTimeoutCause(context.WithValue(context.Background(), contextKey{}, s), s.info.StopBudget,
 		fmt.Errorf("%w: not stopped within %s", ErrBudget, s.info.StopBudget))
 	defer end()
-	err := s.endRun(ctx, cancel, runDone)
-	if err == nil && s.step.Stop != nil {
-		done := make(chan error, 1)
-		go func() { done <- guard(func() error { return s.step.Stop(ctx) }) }()
-		select {
-		case err = <-done:
-		case <-ctx.Done():
-			select { // a stop that heeds its context gets the grace to say so
-			case err = <-done:
-			case <-time.After(s.r.grace):
-				err = context.Cause(ctx)
-			}
-		}
+	ended, err := s.endRun(ctx, cancel, runDone)
+	if ended && s.step.Stop != nil { // a Run that goes on would race with it
+		err = errors.Join(err, s.callStop(ctx))
 	}
 	took := s.r.now().Sub(began)
 	if err != nil {
@@ -284,16 +292,33 @@ func (s *running) stopOnce() error {
 	return nil
 }
 
-func (s *running) endRun(ctx context.Context, cancel context.CancelCauseFunc, done chan struct{}) error {
+// endRun asks Run to end, and reports whether it has, and what went wrong with it.
+func (s *running) endRun(ctx context.Context, cancel context.CancelCauseFunc, done chan error) (ended bool, err error) {
 	if cancel == nil {
-		return nil
+		return true, nil
 	}
 	cancel(errors.New("the step is being stopped"))
 	select {
-	case <-done:
-		return nil
+	case err := <-done:
+		return true, err
 	case <-ctx.Done():
-		return fmt.Errorf("its run ignores the end of its context: %w", context.Cause(ctx))
+		return false, fmt.Errorf("its run ignores the end of its context: %w", context.Cause(ctx))
+	}
+}
+
+func (s *running) callStop(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- guard(func() error { return s.step.Stop(ctx) }) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select { // a stop that heeds its context gets the grace to say so
+	case err := <-done:
+		return err
+	case <-time.After(s.r.grace):
+		return context.Cause(ctx)
 	}
 }
 
@@ -319,6 +344,11 @@ func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 func (e *panicError) Unwrap() error {
 	err, _ := e.value.(error)
 	return err
+}
+
+func isPanic(err error) bool {
+	p := (*panicError)(nil)
+	return errors.As(err, &p)
 }
 
 func stackOf(err error) zap.Field {

@@ -17,9 +17,10 @@ var ErrNotLoaded = errors.New("not loaded yet")
 // the three readers that Publish makes.
 type Slot[T any] struct {
 	mu     sync.Mutex
-	set    chan struct{} // closed once value is there
+	set    chan struct{} // closed once value is there to be read
 	value  T
-	has    bool
+	given  bool // by Set
+	has    bool // to be read: what sets it has started
 	setter string
 	phase  Phase
 }
@@ -28,7 +29,8 @@ type Slot[T any] struct {
 func NewSlot[T any]() *Slot[T] { return &Slot[T]{set: make(chan struct{})} }
 
 // Set puts the value in, once. It is an error outside the step whose tag says that it sets this slot, and a second
-// time.
+// time. Nobody reads it before that step has started: what it does after Set is done by then, and a step that fails
+// after Set has given nothing.
 func (s *Slot[T]) Set(ctx context.Context, v T) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,12 +41,25 @@ func (s *Slot[T]) Set(ctx context.Context, v T) error {
 	if name != s.setter {
 		return fmt.Errorf("%s sets %s, which only step %q may (tag sets)", name, typeName(reflect.TypeFor[T]()), s.setter)
 	}
-	if s.has {
+	if s.given {
 		return fmt.Errorf("%s sets %s a second time", name, typeName(reflect.TypeFor[T]()))
 	}
-	s.value, s.has = v, true
-	close(s.set)
+	s.value, s.given = v, true
 	return nil
+}
+
+func (s *Slot[T]) isGiven() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.given
+}
+
+// open lets the value that was given be read.
+func (s *Slot[T]) open() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.has = true
+	close(s.set)
 }
 
 // Publish makes the three readers, for the constructor that owns the slot to return.
@@ -108,8 +123,16 @@ func (p Peek[T]) TryGet() (T, bool) { return p.slot.get() }
 // Gate waits for a value in a Run, without ordering anything.
 type Gate[T any] struct{ slot *Slot[T] }
 
-// Wait returns the value as soon as it is there, or the context's cause if that ends first.
+// Wait returns the value as soon as it is there, or the context's cause if that ends first. It is an error at once in
+// the Start of a step after which the value is set: it would wait until its budget is used up.
 func (g Gate[T]) Wait(ctx context.Context) (T, error) {
+	g.slot.mu.Lock()
+	setter := g.slot.setter
+	g.slot.mu.Unlock()
+	if err := startedAfter(ctx, setter); err != nil {
+		var zero T
+		return zero, fmt.Errorf("waiting for %s: %w", typeName(reflect.TypeFor[T]()), err)
+	}
 	select {
 	case <-g.slot.set:
 		v, _ := g.slot.get()
@@ -127,21 +150,23 @@ func (g Gate[T]) Wait(ctx context.Context) (T, error) {
 // Opened makes a slot that is set, for tests that build a subsystem without a runner.
 func Opened[T any](v T) Published[T] {
 	s := NewSlot[T]()
-	s.value, s.has = v, true
-	close(s.set)
+	s.value, s.given = v, true
+	s.open()
 	return s.Publish()
 }
 
 // setting is the runner's view of a slot of any type.
 type setting interface {
 	bind(setter string, phase Phase)
-	isSet() bool
+	isGiven() bool
+	open()
 	published() bool
 }
 
 func (l Loaded[T]) bind(setter string, phase Phase) { l.slot.bind(setter, phase) }
 func (l Loaded[T]) published() bool                 { return l.slot != nil }
-func (l Loaded[T]) isSet() bool                     { _, ok := l.slot.get(); return ok }
+func (l Loaded[T]) isGiven() bool                   { return l.slot.isGiven() }
+func (l Loaded[T]) open()                           { l.slot.open() }
 
 // roled tells Derive which of the special roles a type plays, and for which T.
 type roled interface{ role() (Role, reflect.Type) }
