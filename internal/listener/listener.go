@@ -38,6 +38,9 @@ func Claim(ctx context.Context, flag, address string) (*Socket, error) {
 			return s, nil
 		}
 		errs = append(errs, err)
+		if !errors.Is(err, syscall.EAFNOSUPPORT) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+			break // a port that is taken in one family is not ours in the other alone
+		}
 	}
 	return nil, fmt.Errorf("%s %s: %w%s", flag, address, errors.Join(errs...), advice(errs[len(errs)-1]))
 }
@@ -101,16 +104,22 @@ func bind(flag string, addr *net.TCPAddr) (*Socket, error) {
 }
 
 func (s *Socket) setup(family int, addr *net.TCPAddr, sa syscall.Sockaddr) error {
-	// Ports of a process that has just ended may be claimed again at once, as net.Listen does it.
-	if err := syscall.SetsockoptInt(s.fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
-		return os.NewSyscallError("setsockopt", err)
-	}
 	if family == syscall.AF_INET6 && addr.IP.IsUnspecified() {
 		if err := syscall.SetsockoptInt(s.fd, syscall.IPPROTO_IPV6, syscall.IPV6_V6ONLY, 0); err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}
 	}
-	if err := syscall.Bind(s.fd, sa); err != nil {
+	// Two sockets that allow reuse can both be bound while neither listens, and a second process would find out only
+	// when it listens: so reuse is not allowed at first.
+	err := syscall.Bind(s.fd, sa)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		// Connections of a process that has just ended are no obstacle, as for net.Listen.
+		if err := reuse(s.fd); err != nil {
+			return err
+		}
+		err = syscall.Bind(s.fd, sa)
+	}
+	if err != nil {
 		return os.NewSyscallError("bind", err)
 	}
 	bound, err := syscall.Getsockname(s.fd)
@@ -126,6 +135,10 @@ func (s *Socket) setup(family int, addr *net.TCPAddr, sa syscall.Sockaddr) error
 	return nil
 }
 
+func reuse(fd int) error {
+	return os.NewSyscallError("setsockopt", syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1))
+}
+
 // Addr is the address that was bound, with the port that the kernel chose.
 func (s *Socket) Addr() *net.TCPAddr { return s.addr }
 
@@ -138,9 +151,14 @@ func (s *Socket) Listen() (net.Listener, error) {
 	}
 	fd := s.fd
 	s.fd = -1
-	if err := syscall.Listen(fd, syscall.SOMAXCONN); err != nil {
+	// Accepted connections inherit it: those that are left over must not keep the next process from the port.
+	err := reuse(fd)
+	if err == nil {
+		err = os.NewSyscallError("listen", syscall.Listen(fd, syscall.SOMAXCONN))
+	}
+	if err != nil {
 		syscall.Close(fd)
-		return nil, fmt.Errorf("%s %s: %w%s", s.flag, s.addr, os.NewSyscallError("listen", err), advice(err))
+		return nil, fmt.Errorf("%s %s: %w%s", s.flag, s.addr, err, advice(err))
 	}
 	file := os.NewFile(uintptr(fd), s.addr.String())
 	defer file.Close() // FileListener works on a duplicate

@@ -46,6 +46,55 @@ func TestClaimThenListen(t *testing.T) {
 	}
 }
 
+// A claim holds against another process that only claims too, which the kernel would allow to two that reuse.
+func TestClaimHoldsAgainstClaims(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", ":0"} {
+		taken := claim(t, address).Addr().String()
+		if other, err := Claim(context.Background(), "--other-addr", taken); err == nil {
+			other.Close()
+			t.Errorf("%s was claimed twice", taken)
+		}
+	}
+}
+
+// A port whose connections linger after their server has gone can be claimed at once.
+func TestClaimAfterRestart(t *testing.T) {
+	s := claim(t, "127.0.0.1:0")
+	address := s.Addr().String()
+	for range 3 {
+		l, err := s.Listen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		client, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Close() // first, so that its side is the one that lingers
+		client.Close()
+		l.Close()
+		s = claim(t, address)
+	}
+}
+
+// A port that is taken in one family is not claimed in the other alone.
+func TestPortTakenInOneFamily(t *testing.T) {
+	l, err := net.Listen("tcp6", "[::]:0")
+	if err != nil {
+		t.Skipf("no IPv6 here: %v", err)
+	}
+	defer l.Close()
+	address := ":" + portOf(t, &Socket{addr: l.Addr().(*net.TCPAddr)})
+	if s, err := Claim(context.Background(), "--x", address); err == nil {
+		s.Close()
+		t.Errorf("%s was claimed in one family alone", address)
+	}
+}
+
 func portOf(t *testing.T, s *Socket) string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(s.Addr().String())
