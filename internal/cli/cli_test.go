@@ -39,6 +39,8 @@ func TestUsageErrors(t *testing.T) {
 		{args: "discovery --dir . --debounce-after 11s", want: []string{"--debounce-max", "--debounce-after 11s"}},
 		{args: "discovery --dir . --debounce-after -1s", want: []string{"--debounce-after", "negative"}},
 		{args: "discovery --dir . --drain soon", want: []string{"--drain", "soon"}},
+		{args: "discovery --dir . --drain 1m", want: []string{"--drain", "55s"}},
+		{args: "discovery --dir . --drain -1s", want: []string{"--drain", "55s"}},
 		{args: "discovery --dir . --log-level loud", want: []string{"--log-level", "loud"}},
 		{args: "discovery --dir . --log-level xdss=debug", want: []string{"--log-level", `"xdss"`, "xds"}},
 		{args: "discovery --dir . --log-format xml", want: []string{"--log-format", "xml"}},

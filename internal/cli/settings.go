@@ -40,7 +40,7 @@ func (s *settings) addTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.DebounceMax, "debounce-max", 10*time.Second, "longest time that changes wait to be compiled")
 	flags.DurationVar(&o.EndpointDebounceAfter, "endpoint-debounce-after", 10*time.Millisecond, "the same as --debounce-after, for changes of endpoints alone")
 	flags.DurationVar(&o.EndpointDebounceMax, "endpoint-debounce-max", 100*time.Millisecond, "the same as --debounce-max, for changes of endpoints alone")
-	flags.DurationVar(&o.Drain, "drain", 10*time.Second, "time for clients to move to another replica when the process stops")
+	flags.DurationVar(&o.Drain, "drain", 10*time.Second, "time for clients to move to another replica when the process stops; 55s at the most")
 	flags.StringVar(&s.logLevel, "log-level", "info", "least level to log: debug, info, warn, error; for single components as in xds=debug,default=info")
 	flags.StringVar(&s.logForms, "log-format", "text", "form of the log: text or json")
 	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " (env " + envName(f.Name) + ")" })
@@ -149,8 +149,8 @@ func (s *settings) validate() error {
 			bad(d.longest, "%s is less than --%s %s", d.longestVal, d.quiet, d.quietValue)
 		}
 	}
-	if o.Drain < 0 {
-		bad("drain", "%s is negative", o.Drain)
+	if o.Drain < 0 || o.Drain > modules.MaxDrain {
+		bad("drain", "%s is not between 0s and %s", o.Drain, modules.MaxDrain)
 	}
 	if levels, err := logging.ParseLevels(s.logLevel); err != nil {
 		bad("log-level", "%v", err)

@@ -3,6 +3,7 @@ package modules
 import (
 	"context"
 	"net"
+	"time"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
@@ -12,6 +13,9 @@ import (
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds"
 )
+
+// MaxDrain is the longest Options.Drain: the ports' stop budget of a minute has room for it, and for closing.
+const MaxDrain = 55 * time.Second
 
 func listeners(o Options) lifecycle.Component {
 	c := lifecycle.Component{
@@ -97,7 +101,9 @@ func newPlaintextPort(in plaintextPortIn) plaintextPortOut {
 			// Streams are told to move first; then the port closes.
 			drain, cancel := context.WithTimeout(context.Background(), in.Options.Drain)
 			defer cancel()
-			in.XDS.Drain(drain)
+			if err := in.XDS.Drain(drain); err != nil {
+				in.Log.Named("listeners").Warn("streams are cut off", zap.Error(err))
+			}
 			in.Server.Stop()
 			return <-served
 		},
