@@ -96,10 +96,11 @@ func (p *process) runDiscovery(s *settings) error {
 	s.options.Log = log
 	runner, err := lifecycle.New(modules.All(s.options), log.Named(lifecycleLogger), lifecycle.Options{Began: p.began})
 	if err != nil {
-		return err
+		log.Named(lifecycleLogger).Error("ended", zap.Error(err))
+		return exitError{exitFailed, errors.New("")}
 	}
 	if err := runner.Serve(signals, func() { os.Exit(exitAtOnce) }); err != nil {
-		return exitError{exitFailed, errors.New("")} // the last line of the log says it
+		return exitError{exitFailed, errors.New("")} // the last line of the log said it
 	}
 	return nil
 }

@@ -21,9 +21,10 @@ const lockFile = "startup.lock"
 type verdict struct {
 	// Variants are the combinations of flags that were verified, and Rules the rules that each of them keeps.
 	Variants []verifiedVariant `json:"variants"`
-	Lock     string            `json:"lock,omitempty"`
-	Findings []lock.Finding    `json:"lock_findings,omitempty"`
-	OK       bool              `json:"ok"`
+	// Lock is the lock file that was compared; none if a variant has violations.
+	Lock     string         `json:"lock,omitempty"`
+	Findings []lock.Finding `json:"lock_findings,omitempty"`
+	OK       bool           `json:"ok"`
 }
 
 type verifiedVariant struct {
@@ -69,7 +70,7 @@ The exit code is 1 if anything is found.`,
 }
 
 func verify(file string) (verdict, error) {
-	v := verdict{OK: true, Lock: file}
+	v := verdict{OK: true}
 	for _, variant := range modules.Variants() {
 		plan, violations := lifecycle.Analyze(modules.All(variant.Options))
 		found := verifiedVariant{Name: variant.Name, Steps: len(plan.Steps), Violations: violations}
@@ -93,6 +94,7 @@ func verify(file string) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
+	v.Lock = file
 	v.Findings = lock.Verify(locked, current, func(before, after string) []string { return rules.Serving(plan, before, after) })
 	v.OK = len(v.Findings) == 0
 	return v, nil

@@ -56,7 +56,8 @@ func (g *Graph) checkProviders() []Violation {
 					Message: fmt.Sprintf("%s takes %s, which nobody gives", c.ID, p.Key)})
 			}
 			if p.Role == RoleStep {
-				out = append(out, Violation{Rule: "steps-belong-to-the-runner", Pos: c.Pos(), Message: fmt.Sprintf("%s takes the step %s", c.ID, p.Key.Short())})
+				out = append(out, Violation{Rule: "steps-belong-to-the-runner", Pos: c.Pos(), Symptom: "the step runs twice, or out of its turn",
+					Message: fmt.Sprintf("%s takes the step %s", c.ID, p.Key.Short())})
 			}
 		}
 	}
@@ -124,7 +125,7 @@ func (g *Graph) checkSlots() []Violation {
 		for _, p := range c.Params {
 			for _, from := range g.providers[p.Key] {
 				if p.Role == RoleSlot && from.Component != c.Component {
-					out = append(out, Violation{Rule: "slot-stays-home", Pos: c.Pos(),
+					out = append(out, Violation{Rule: "slot-stays-home", Pos: c.Pos(), Symptom: "the start fails where a part sets what it does not own",
 						Message: fmt.Sprintf("%s takes the slot %s of component %s: take a Loaded, Peek or Gate", c.ID, p.Key.Short(), from.Component)})
 				}
 			}

@@ -30,10 +30,10 @@ func Derive(components []Component) *Graph {
 	slices.SortFunc(g.Components, func(a, b Component) int { return cmp.Compare(a.Name, b.Name) })
 	for i, c := range g.Components {
 		if i > 0 && c.Name == g.Components[i-1].Name {
-			g.malformed("component-unique", "component "+c.Name, "two components have the name %q", c.Name)
+			g.malformed("component-unique", c.pos(), "two components have the name %q", c.Name)
 		}
 		for _, fn := range c.New {
-			g.addConstructor(c.Name, fn)
+			g.addConstructor(c, fn)
 		}
 	}
 	slices.SortFunc(g.Constructors, func(a, b *Constructor) int { return cmp.Compare(a.ID, b.ID) })
@@ -57,7 +57,32 @@ func Derive(components []Component) *Graph {
 }
 
 func (g *Graph) malformed(rule, pos, format string, args ...any) {
-	g.Malformed = append(g.Malformed, Violation{Rule: rule, Pos: pos, Message: fmt.Sprintf(format, args...)})
+	g.Malformed = append(g.Malformed, Violation{Rule: rule, Pos: pos, Message: fmt.Sprintf(format, args...), Symptom: malformedSymptoms[rule]})
+}
+
+// malformedSymptoms says for each rule about the list itself what a user would see.
+var malformedSymptoms = map[string]string{
+	"component-unique":   "two parts look like one in the graph, the log and the trace",
+	"constructor-unique": "the process does not start",
+	"plain-constructors": "the process does what the graph does not show",
+	"groups":             "a part reads less than the whole group, or the process does not start",
+	"step-tags":          "a step runs at another time than was meant, or the process does not start",
+	"one-setter":         "the start fails at the second step that sets the value",
+}
+
+// pos is where the first of the component's functions is written, or the component's name if it has none.
+func (c Component) pos() string {
+	for _, fn := range c.New {
+		if e, ok := fn.(Edited); ok {
+			fn = e.Original
+		}
+		if v := reflect.ValueOf(fn); v.Kind() == reflect.Func && !v.IsNil() {
+			var at Constructor
+			at.locate(fn)
+			return at.Pos()
+		}
+	}
+	return "component " + c.Name
 }
 
 // index gathers the steps and finds the names that two of them share.
@@ -77,20 +102,20 @@ func (g *Graph) index() {
 	}
 }
 
-func (g *Graph) addConstructor(component string, entry any) {
+func (g *Graph) addConstructor(component Component, entry any) {
 	fn, t := entry, reflect.TypeOf(entry)
 	if e, ok := entry.(Edited); ok {
 		fn, t = e.Original, e.Type
 	}
 	if t == nil || t.Kind() != reflect.Func || reflect.ValueOf(fn).IsNil() {
-		g.malformed("plain-constructors", "component "+component,
-			"entry of type %T is not a function (or is nil): options, annotations, invokes and decorators have no place in a component", entry)
+		g.malformed("plain-constructors", component.pos(),
+			"component %s: entry of type %T is not a function (or is nil): options, annotations, invokes and decorators have no place in a component", component.Name, entry)
 		return
 	}
 	_, edited := entry.(Edited)
-	c := &Constructor{Component: component, fn: fn, edited: edited}
+	c := &Constructor{Component: component.Name, fn: fn, edited: edited}
 	c.locate(fn)
-	c.ID = component + "/" + c.Func
+	c.ID = component.Name + "/" + c.Func
 	if t.IsVariadic() {
 		g.malformed("plain-constructors", c.Pos(), "constructor %s is variadic", c.ID)
 	}

@@ -79,7 +79,7 @@ func MakePlan(g *Graph) (*Plan, []Violation) {
 	p.close(steps)
 	for _, s := range steps {
 		if o, circle := p.before[s.Name][s.Name]; circle {
-			violations = append(violations, Violation{Rule: "no-circles", Pos: s.Constructor.Pos(),
+			violations = append(violations, Violation{Rule: "no-circles", Pos: s.Constructor.Pos(), Symptom: "the process does not start",
 				Message: fmt.Sprintf("step %s would have to come before itself, by way of %s (%s)", s.Name, o.Via[0], o.Reason)})
 		}
 	}

@@ -2,6 +2,7 @@ package modules
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/meshd/meshd/internal/lifecycle"
+	"github.com/meshd/meshd/internal/lifecycle/mutate"
 	"github.com/meshd/meshd/internal/lifecycle/rules"
 )
 
@@ -184,6 +186,36 @@ func TestEveryRuleHasAMutant(t *testing.T) {
 		}
 		if !r.Applies(plan) {
 			t.Errorf("rule %s does not apply to the whole application", r.ID)
+		}
+	}
+}
+
+// Whatever is wrong is told with the rule, the symptom, and a place in the code to look at.
+func TestViolationsAreComplete(t *testing.T) {
+	components := All(testOptions())
+	lists := [][]lifecycle.Component{append(slices.Clone(components), components[0]), {}}
+	for _, m := range mutate.All(components) {
+		lists = append(lists, m.Components)
+	}
+	for i := range components { // a whole component is missing
+		lists = append(lists, slices.Delete(slices.Clone(components), i, i+1))
+	}
+	place := regexp.MustCompile(`^[a-z/]+(/[a-z_]+\.go:[0-9]+)?$`) // a method's value has no line
+	for _, list := range lists {
+		for _, v := range find(list) {
+			if v.Rule == "" || v.Message == "" || v.Symptom == "" || !place.MatchString(v.Pos) {
+				t.Errorf("not complete: %+v", v)
+			}
+		}
+	}
+}
+
+// A port drains within its stop budget, whatever --drain is, and has time left to close.
+func TestDrainFitsTheStopBudget(t *testing.T) {
+	plan, _ := lifecycle.Analyze(All(testOptions()))
+	for _, s := range plan.Steps {
+		if s.Phase == lifecycle.Listen && s.StopBudget < MaxDrain+lifecycle.DefaultBudget {
+			t.Errorf("step %s has %s to stop, and draining may take %s", s.Name, s.StopBudget, MaxDrain)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func translationEnv() []Setting {
 		Setting{Name: "PILOT_ENABLE_EDS_FOR_HEADLESS_SERVICES", Verdict: Refused, Accepts: as("false"), Note: defaultShape},
 		Setting{Name: "PILOT_ENABLE_HEADLESS_FILTER_CHAIN_LISTENER", Verdict: Refused, Accepts: as("false"), Note: defaultShape},
 		Setting{Name: "PILOT_SEND_UNHEALTHY_ENDPOINTS", Verdict: Refused, Accepts: as("false"), Note: defaultShape},
-		Setting{Name: "PILOT_AUTO_SEND_UNHEALTHY_ENDPOINTS", Verdict: Refused, Note: "Not yet in this version: whether endpoints that are not ready are sent is not a setting; remove it."},
+		Setting{Name: "PILOT_AUTO_SEND_UNHEALTHY_ENDPOINTS", Verdict: Refused, Accepts: as("true"), Note: defaultShape},
 		Setting{Name: "PILOT_DRAINING_LABEL", Verdict: Refused, Note: "Draining follows the terminating condition of the EndpointSlice, not a label; remove it."},
 		Setting{Name: "PILOT_ENABLE_PERSISTENT_SESSION_FILTER", Verdict: Refused, Accepts: as("false"), Note: "Not yet in this version: there are no persistent sessions; remove it."},
 		Setting{Name: "PILOT_PERSISTENT_SESSION_LABEL", Verdict: Refused, Note: "Not yet in this version: there are no persistent sessions; remove it."},

@@ -7,6 +7,8 @@ package rules
 
 import (
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -86,11 +88,26 @@ type check struct {
 }
 
 func (c *check) fail(at *lifecycle.Constructor, format string, args ...any) {
-	v := lifecycle.Violation{Rule: c.rule.ID, Message: fmt.Sprintf(format, args...), Symptom: c.rule.Symptom}
+	v := lifecycle.Violation{Rule: c.rule.ID, Message: fmt.Sprintf(format, args...), Symptom: c.rule.Symptom, Pos: demanded()}
 	if at != nil {
 		v.Pos = at.Pos()
 	}
 	c.found = append(c.found, v)
+}
+
+// demanded is the line of the rule that demands what is not there, for want of a constructor to point at.
+func demanded() string {
+	var callers [8]uintptr
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])
+	for {
+		frame, more := frames.Next()
+		if name := filepath.Base(frame.File); name != "rules.go" {
+			return fmt.Sprintf("internal/lifecycle/rules/%s:%d", name, frame.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
 }
 
 // step finds a step that the rule cannot do without.
