@@ -5,6 +5,7 @@
 package registry
 
 import (
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,7 +46,12 @@ func Service(svc *corev1.Service, domain string) *model.Service {
 	case slices.Contains(addresses, corev1.ClusterIPNone):
 		out.Resolution = model.ResolutionPassthrough
 	default:
-		out.Addresses = addresses
+		for _, a := range addresses {
+			// A manifest may say anything. Envoy refuses a listener whose address is not one.
+			if _, err := netip.ParseAddr(a); err == nil {
+				out.Addresses = append(out.Addresses, a)
+			}
+		}
 	}
 	for _, p := range svc.Spec.Ports {
 		out.Ports = append(out.Ports, model.Port{

@@ -48,6 +48,12 @@ func TestService(t *testing.T) {
 			want: model.Service{Addresses: []string{"10.0.0.1", "fd00::1"}},
 		},
 		{
+			name:     "an address that is none",
+			yaml:     `{metadata: {name: web, namespace: shop}, spec: {clusterIP: ten.zero}}`,
+			want:     model.Service{},
+			headless: true,
+		},
+		{
 			name:     "headless",
 			yaml:     `{metadata: {name: web, namespace: shop}, spec: {clusterIP: None, clusterIPs: [None], publishNotReadyAddresses: true}}`,
 			want:     model.Service{Resolution: model.ResolutionPassthrough},

@@ -37,6 +37,8 @@ type known struct {
 	// unselected are addresses behind services whose endpoints no selector chose, with the ports by index.
 	unselected map[name]map[string]map[int][]uint32
 	behind     index[address, name]
+	// aliases are the services that stand for another name, by that name.
+	aliases index[string, name]
 }
 
 // dependency is something that may or may not exist, and was looked for.
@@ -63,6 +65,7 @@ func newKnown() *known {
 		reads:      map[name]set[dependency]{},
 		unselected: map[name]map[string]map[int][]uint32{},
 		behind:     index[address, name]{},
+		aliases:    index[string, name]{},
 	}
 }
 
@@ -108,6 +111,7 @@ func (k *known) read(view config.View, changes set[model.Change], domain string)
 			k.readNode(view, n, d)
 		}
 	}
+	k.followAliases(domain, d)
 	return d
 }
 
@@ -121,6 +125,12 @@ func (k *known) readService(view config.View, n name, domain string, d dirty) {
 		return
 	}
 	put(k.services, n, now)
+	if old != nil && old.Resolution == model.ResolutionDNS {
+		k.aliases.remove(old.ExternalName, n)
+	}
+	if now != nil && now.Resolution == model.ResolutionDNS {
+		k.aliases.add(now.ExternalName, n)
+	}
 	d.services[n] = struct{}{}
 	if _, twice := d.redefined[n]; !twice {
 		d.redefined[n] = old

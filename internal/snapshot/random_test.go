@@ -24,6 +24,8 @@ var (
 	portNames  = []string{"", "http", "http"}
 	numbers    = []int32{53, 80, 81}
 
+	externalNames = []string{"x.example.com", "a.ns-a.svc.cluster.local", "b.ns-a.svc.cluster.local", "c.ns-b.svc.cluster.local"}
+
 	kindsOfAddress = []discoveryv1.AddressType{"IPv4", "IPv4", "IPv4", "IPv4", "IPv6", "IPv6", "IPv6", "FQDN"}
 )
 
@@ -104,7 +106,7 @@ func (r random) service(meta metav1.ObjectMeta) *corev1.Service {
 	case 1:
 		svc.Spec.ClusterIPs = []string{"10.0.0.1", "fd00::a"}
 	case 2:
-		svc.Spec.Type, svc.Spec.ExternalName = corev1.ServiceTypeExternalName, "x.example.com"
+		svc.Spec.Type, svc.Spec.ExternalName = corev1.ServiceTypeExternalName, pick(r, externalNames)
 	default:
 		svc.Spec.ClusterIP = "10.0.0.1"
 	}

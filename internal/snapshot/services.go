@@ -91,9 +91,9 @@ func (b *build) entry(n name, hostname string, domains []string, d dirty) *entry
 	lists := b.known.endpoints(svc, b.cluster)
 	b.unselected(n, svc, lists, d)
 
-	now := &entry{service: &Service{Service: svc, Identities: identities(lists, domains)}}
+	now := &entry{service: &Service{Service: svc, Identities: identities(lists, domains), Aliases: b.known.aliasesOf(svc)}}
 	same := false
-	if s := last.service; s != nil && s.Service == svc && slices.Equal(s.Identities, now.service.Identities) {
+	if s := last.service; s != nil && s.Service == svc && slices.Equal(s.Identities, now.service.Identities) && slices.Equal(s.Aliases, now.service.Aliases) {
 		now.service, same = s, true
 	}
 	for i, p := range svc.Ports {

@@ -46,6 +46,8 @@ type Service struct {
 	*model.Service
 	// Identities are the SPIFFE identities of the workloads behind the service, sorted, without duplicates.
 	Identities []string
+	// Aliases are the hostnames of ExternalName services that lead here, also through each other, by namespace and name.
+	Aliases []string
 }
 
 // Endpoints are the addresses behind one port of a service. Its pointer changes when one of them does.

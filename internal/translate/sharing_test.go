@@ -104,7 +104,7 @@ func TestClassesDiffer(t *testing.T) {
 		{"status port", cart0, func(m map[string]any) { m["ENVOY_STATUS_PORT"] = "15022" }, []string{"listeners"}},
 		{"metrics port", cart0, func(m map[string]any) { m["ENVOY_PROMETHEUS_PORT"] = 15091.0 }, []string{"listeners"}},
 		{"DNS domain", "sidecar~10.30.0.2~cart-0.shop~ops.svc.cluster.local", nil, []string{"routes"}},
-		{"gateway", "router~10.30.0.2~cart-0.shop~shop.svc.cluster.local", nil, []string{"clusters", "listeners", "routes"}},
+		{"gateway", "router~10.30.0.2~cart-0.shop~shop.svc.cluster.local", nil, []string{"clusters", "endpoints", "listeners", "routes"}},
 		{"IPv6", "sidecar~fd00::2~cart-0.shop~shop.svc.cluster.local", nil, []string{"clusters", "listeners", "routes"}},
 		{"workload", "sidecar~10.30.0.1~front-0.shop~shop.svc.cluster.local", func(m map[string]any) {
 			m["LABELS"].(map[string]any)["app"] = "front"

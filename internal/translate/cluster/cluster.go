@@ -20,7 +20,7 @@ const TypeURL = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 func New() translate.Generator { return translate.Typed(generator{}) }
 
 // class is what clusters depend on of a proxy. The clusters of services depend on istioBuild alone, those of detected
-// protocols also on sidecar.
+// protocols and of headless services also on sidecar.
 type class struct {
 	// sidecar is false for proxies that stand alone: nothing is redirected to them.
 	sidecar bool

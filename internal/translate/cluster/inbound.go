@@ -108,7 +108,7 @@ func fixed(mesh *snapshot.Mesh, c class, name string) (translate.Recipe, bool) {
 		return recipe(fixedKey{mesh: mesh, families: c.families}, func(b *builder) *clusterv3.Cluster {
 			cluster := b.passthrough(name)
 			cluster.UpstreamBindConfig = ownSource(c.families)
-			if c.families.V4 && c.families.V6 {
+			if c.families.Dual() {
 				cluster.UpstreamBindConfig.ExtraSourceAddresses = []*corev3.ExtraSourceAddress{
 					{Address: envoy.SocketAddress(envoy.Families{V6: true}.InboundSource(), 0)},
 				}

@@ -24,7 +24,8 @@ type outboundKey struct {
 	service    *snapshot.Service
 	port       model.Port
 	istioBuild bool
-	asClient   bool
+	// asClient says that the protocol is what the client speaks, asDialled that the address is what it dialled.
+	asClient, asDialled bool
 }
 
 // outbound is the cluster of a service port: one for the whole mesh.
@@ -33,6 +34,8 @@ func outbound(mesh *snapshot.Mesh, service *snapshot.Service, port model.Port, c
 		mesh: mesh, service: service, port: port, istioBuild: c.istioBuild,
 		// A sidecar's listener detects the protocol, so it knows what the client speaks. A gateway does not detect.
 		asClient: port.Protocol == model.ProtocolAuto && c.sidecar,
+		// A gateway's clients dial the gateway, so it needs endpoints for headless services too.
+		asDialled: service.Resolution == model.ResolutionPassthrough && c.sidecar,
 	}
 	return translate.Recipe{
 		Name:  names.Outbound(service.Hostname, port.Number),
@@ -56,6 +59,12 @@ func (b *builder) outbound(key outboundKey) *clusterv3.Cluster {
 	}
 	http2 := port.Protocol.IsHTTP2() ||
 		port.Protocol.IsHTTP() && config.GetH2UpgradePolicy() == meshv1alpha1.MeshConfig_UPGRADE
+	if service.KeepDraining {
+		// Envoy drops what drains unless it is told to keep it, and then uses it for nothing but the sessions bound to it.
+		cluster.CommonLbConfig.OverrideHostStatus = &corev3.HealthStatusSet{Statuses: []corev3.HealthStatus{
+			corev3.HealthStatus_HEALTHY, corev3.HealthStatus_DRAINING, corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_DEGRADED,
+		}}
+	}
 	b.protocol(cluster, http2, key.asClient)
 	if key.istioBuild {
 		cluster.Filters = []*clusterv3.Filter{{Name: envoy.MetadataExchangeName, TypedConfig: b.MetadataExchangeTCP()}}
@@ -65,7 +74,7 @@ func (b *builder) outbound(key outboundKey) *clusterv3.Cluster {
 	if config.GetEnableAutoMtls().GetValue() {
 		tls = b.UpstreamMutualTLS(names.SNI(service.Hostname, port.Number), service.Identities, alpn(http2, key.istioBuild))
 	}
-	if service.Resolution == model.ResolutionPassthrough {
+	if key.asDialled {
 		// The address is the one the client dialled, so nothing says for each endpoint whether it takes TLS.
 		cluster.ClusterDiscoveryType = discovery(clusterv3.Cluster_ORIGINAL_DST)
 		cluster.LbPolicy = clusterv3.Cluster_CLUSTER_PROVIDED

@@ -23,12 +23,15 @@ import (
 // TypeURL of the resources.
 const TypeURL = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 
-// New makes the generator of load assignments for clients of a flavor. Both flavors get the same content, but a
-// full proxy has no use for those of headless services: it sends to the address that the client dialled.
+// New makes the generator of load assignments for clients of a flavor. All get the same content, but a sidecar has no
+// use for those of headless services: it sends to the address that the client dialled.
 func New(flavor model.Flavor) translate.Generator { return translate.Typed(generator{flavor}) }
 
-// class is empty: load assignments depend on nothing of a client.
-type class struct{}
+// class is which load assignments a client has; their content depends on nothing of it.
+type class struct {
+	// sidecar is true for a proxy whose clients dial addresses themselves.
+	sidecar bool
+}
 
 type generator struct{ flavor model.Flavor }
 
@@ -36,7 +39,9 @@ func (generator) TypeURL() string        { return TypeURL }
 func (g generator) Flavor() model.Flavor { return g.flavor }
 func (generator) Wildcard() bool         { return false }
 
-func (generator) Class(*snapshot.Snapshot, *model.Proxy) class { return class{} }
+func (g generator) Class(_ *snapshot.Snapshot, p *model.Proxy) class {
+	return class{sidecar: g.flavor == model.FlavorEnvoy && p.Type == model.Sidecar}
+}
 
 func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 	var out []translate.Recipe
@@ -53,13 +58,13 @@ func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 	return out
 }
 
-func (g generator) Named(s *snapshot.Snapshot, _ class, name string) (translate.Recipe, bool) {
+func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
 	hostname, number, ok := names.ParseOutbound(name)
 	if !ok {
 		return translate.Recipe{}, false
 	}
 	endpoints := s.Endpoints(hostname, number)
-	if endpoints == nil || endpoints.Port.Protocol == model.ProtocolUDP || !g.serves(endpoints.Service) {
+	if endpoints == nil || endpoints.Port.Protocol == model.ProtocolUDP || !c.serves(endpoints.Service) {
 		return translate.Recipe{}, false
 	}
 	return translate.Recipe{
@@ -71,12 +76,12 @@ func (g generator) Named(s *snapshot.Snapshot, _ class, name string) (translate.
 	}, true
 }
 
-func (g generator) serves(service *model.Service) bool {
+func (c class) serves(service *model.Service) bool {
 	switch service.Resolution {
 	case model.ResolutionDNS:
 		return false
 	case model.ResolutionPassthrough:
-		return g.flavor == model.FlavorGRPC
+		return !c.sidecar
 	}
 	return true
 }
@@ -109,12 +114,20 @@ func assignment(name string, endpoints *snapshot.Endpoints) *endpointv3.ClusterL
 		})
 		place.LoadBalancingWeight.Value = saturatingAdd(place.LoadBalancingWeight.Value, weight)
 	}
-	slices.SortFunc(places, func(a, b model.Locality) int { return cmp.Compare(a.String(), b.String()) })
+	slices.SortFunc(places, func(a, b model.Locality) int { return cmp.Compare(label(a), label(b)) })
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: name}
 	for _, place := range places {
 		out.Endpoints = append(out.Endpoints, byPlace[place])
 	}
 	return out
+}
+
+// label is a place as Istio spells it, with the slashes of what is not known: its order of places is that of labels.
+func label(l model.Locality) string {
+	if l == (model.Locality{}) {
+		return ""
+	}
+	return l.Region + "/" + l.Zone + "/" + l.SubZone
 }
 
 // healthOf gives an endpoint's health in Envoy's terms; false for one that Envoy should not know of. What is not ready

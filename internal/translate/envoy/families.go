@@ -31,6 +31,17 @@ func (f Families) Wildcard() string {
 	return "::"
 }
 
+// Dual reports whether the proxy has addresses of both families.
+func (f Families) Dual() bool { return f.V4 && f.V6 }
+
+// ExtraWildcard is the wildcard address of the family that Wildcard is not of, or empty for a proxy of one family.
+func (f Families) ExtraWildcard() string {
+	if f.Dual() {
+		return "::"
+	}
+	return ""
+}
+
 // InboundSource is the source address of connections from the proxy to its own workload. The redirection rules of the
 // pod know it, and let it through instead of sending it back to the proxy.
 func (f Families) InboundSource() string {

@@ -49,6 +49,9 @@ func (b *builder) outbound(p plan) *listenerv3.Listener {
 		ContinueOnListenerFiltersTimeout: true,
 		ListenerFiltersTimeout:           durationpb.New(0),
 	}
+	if p.extra != "" {
+		l.AdditionalAddresses = []*listenerv3.AdditionalAddress{{Address: envoy.Address(p.extra, p.port)}}
+	}
 	connections := &listenerv3.FilterChain{Name: "PassthroughFilterChain", FilterChainMatch: &listenerv3.FilterChainMatch{}}
 	if p.host == "" {
 		connections.Filters = b.anywhere()

@@ -1,18 +1,21 @@
 package listener
 
 import (
+	"cmp"
+	"net/netip"
 	"slices"
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
-	"github.com/meshd/meshd/internal/translate"
 	"github.com/meshd/meshd/internal/translate/names"
 )
 
 // plan is everything that tells one outbound listener from another. It is comparable.
 type plan struct {
 	address string
-	port    uint32
+	// extra is the address of the other family, for a proxy that has both; else empty.
+	extra string
+	port  uint32
 	// route names the route configuration of requests; empty if the listener does not look for HTTP.
 	route string
 	// host is the service that connections go to which are not HTTP; empty for "wherever the client was going".
@@ -50,7 +53,7 @@ func kindOf(p model.Protocol) kind {
 // first, so that waiting for the client's first bytes would wait for ever.
 func plansOf(s *snapshot.Snapshot, ps *snapshot.PortServices, c class) []plan {
 	services := slices.Clone(ps.Services)
-	slices.SortStableFunc(services, func(a, b *snapshot.Service) int { return translate.Older(a.Service, b.Service) })
+	slices.SortFunc(services, older)
 	var plans []plan
 	at := map[string]int{}
 	claim := func(p plan) {
@@ -71,8 +74,11 @@ func plansOf(s *snapshot.Snapshot, ps *snapshot.PortServices, c class) []plan {
 			continue
 		}
 		if kind == kindHTTP {
-			if wildcard := c.families.Wildcard(); !c.isReserved(s.Mesh(), ps.Number) {
-				claim(plan{address: wildcard, port: ps.Number, route: names.PortRoute(ps.Number)})
+			if !c.isReserved(s.Mesh(), ps.Number) {
+				claim(plan{
+					address: c.families.Wildcard(), extra: c.families.ExtraWildcard(),
+					port: ps.Number, route: names.PortRoute(ps.Number),
+				})
 			}
 			continue
 		}
@@ -80,31 +86,41 @@ func plansOf(s *snapshot.Snapshot, ps *snapshot.PortServices, c class) []plan {
 		if kind == kindAuto {
 			p.route = names.ServiceRoute(service.Hostname, ps.Number)
 		}
-		for _, address := range addresses(s, service, ps.Number, c) {
-			p.address = address
-			claim(p)
+		if service.Headless() {
+			for _, p.address = range members(s, service, ps.Number, c) {
+				claim(p)
+			}
+			continue
 		}
+		// A service that the proxy cannot reach has a listener all the same: who dials it is then told that it failed.
+		addresses := append(c.families.Reachable(service.Addresses), service.Addresses...)
+		p.address = addresses[0]
+		if c.families.Dual() && len(service.Addresses) > 1 {
+			p.extra = addresses[1]
+		}
+		claim(p)
 	}
 	return plans
 }
 
-// addresses are where clients connect to for a service: its own address, or those of the members of a headless
-// service. A pod's calls to itself do not leave it, so its own address is left out.
-func addresses(s *snapshot.Snapshot, service *snapshot.Service, port uint32, c class) []string {
-	if !service.Headless() {
-		if reachable := c.families.Reachable(service.Addresses); len(reachable) > 0 {
-			return reachable[:1]
-		}
-		return nil
-	}
+// older orders services that compete for a listener: by age, then by name, then by namespace. (Istio's order. Where
+// services compete for a port of a workload it is another one, see translate.Older.)
+func older(a, b *snapshot.Service) int {
+	return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Namespace, b.Namespace))
+}
+
+// members are the addresses that clients of a headless service connect to, whatever their health: clients dial what DNS
+// tells them. A pod's calls to itself do not leave it, so its own address is left out.
+func members(s *snapshot.Snapshot, service *snapshot.Service, port uint32, c class) []string {
 	endpoints := s.Endpoints(service.Hostname, port)
 	if endpoints == nil {
 		return nil
 	}
 	var out []string
 	for _, e := range endpoints.All {
-		if a := c.families.Reachable(e.Addresses); len(a) > 0 && a[0] != c.self && !slices.Contains(out, a[0]) {
-			out = append(out, a[0])
+		a := e.Addresses[0]
+		if _, err := netip.ParseAddr(a); err == nil && a != c.self && !slices.Contains(out, a) {
+			out = append(out, a)
 		}
 	}
 	return out

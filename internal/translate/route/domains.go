@@ -4,12 +4,17 @@ import (
 	"strings"
 
 	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/translate/names"
 )
 
 // domains are the host names that mean a service on its port. Ports need not be listed: Envoy ignores them in matching.
-func domains(service *model.Service, c class) []string {
-	out := append([]string{service.Hostname}, names.Aliases(service.Hostname, c.domain)...)
+func domains(service *snapshot.Service, c class) []string {
+	var out []string
+	for _, hostname := range append([]string{service.Hostname}, service.Aliases...) {
+		out = append(out, hostname)
+		out = append(out, names.Aliases(hostname, c.domain)...)
+	}
 	if service.Resolution == model.ResolutionPassthrough {
 		// Members of a headless service have names below the service's.
 		for _, d := range out {

@@ -145,7 +145,7 @@ func (b *builder) forPort(name string, ps *snapshot.PortServices, c class) *rout
 		if service.Resolution == model.ResolutionDNS || !port.Protocol.IsHTTP() && port.Protocol != model.ProtocolAuto {
 			continue
 		}
-		if domains := seen.claim(domains(service.Service, c)); len(domains) > 0 {
+		if domains := seen.claim(domains(service, c)); len(domains) > 0 {
 			hosts = append(hosts, b.virtualHost(service.Service, ps.Number, domains))
 		}
 	}
