@@ -63,9 +63,11 @@ type Checker struct {
 	log    *zap.Logger
 	now    func() time.Time
 
+	asking sync.Mutex
+	last   map[string]Check // under asking
+
 	mu        sync.Mutex
 	announced bool
-	last      map[string]Check
 }
 
 // announcement is the name of the check that stands for the start having reached its end.
@@ -107,6 +109,9 @@ func (c *Checker) Announce(ready bool) {
 
 // Report asks every probe. A probe whose answer changed since it was last asked is logged, once.
 func (c *Checker) Report() Report {
+	// One at a time: an answer that is older than what was noted would look like a change.
+	c.asking.Lock()
+	defer c.asking.Unlock()
 	var checks []Check
 	for _, s := range c.steps.Steps() {
 		if s.Probe != "" {
@@ -117,12 +122,13 @@ func (c *Checker) Report() Report {
 		checks = append(checks, ofProbe(p))
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	end := Check{Name: announcement, Component: "readiness", Ready: c.announced}
+	announced := c.announced
+	c.mu.Unlock()
+	end := Check{Name: announcement, Component: "readiness", Ready: announced}
 	switch {
 	case len(checks) == 0:
 		end.Ready, end.Reason = false, "no readiness probe is known"
-	case !c.announced:
+	case !announced:
 		end.Reason = "the start has not reached its end, or the stop has begun"
 	}
 	checks = append(checks, end)

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -177,5 +179,51 @@ func TestVerbose(t *testing.T) {
 	}
 	if code, _ := get(LiveHandler(), "/livez"); code != http.StatusOK {
 		t.Errorf("/livez %d", code)
+	}
+}
+
+// slowSteps give an old answer late, the first time after New.
+type slowSteps struct {
+	calls        atomic.Int32
+	asked, letGo chan struct{}
+}
+
+func (s *slowSteps) Steps() []lifecycle.StepStatus {
+	answer := started
+	if s.calls.Add(1) == 2 {
+		answer.State = lifecycle.Starting
+		close(s.asked)
+		<-s.letGo
+	}
+	return []lifecycle.StepStatus{answer}
+}
+
+// An answer that was gathered before another, and comes after it, is not taken for a change.
+func TestOlderAnswerIsNoChange(t *testing.T) {
+	core, logs := observer.New(zap.InfoLevel)
+	s := &slowSteps{asked: make(chan struct{}), letGo: make(chan struct{})}
+	c := checker(t, s, zap.New(core))
+	first, second := make(chan struct{}), make(chan struct{})
+	go func() { defer close(first); c.Report() }()
+	<-s.asked
+	go func() { defer close(second); c.Report() }()
+	select {
+	case <-second: // it has overtaken the first
+	case <-time.After(50 * time.Millisecond): // it waits for the first
+	}
+	close(s.letGo)
+	<-first
+	<-second
+	if r := c.Report(); !r.Checks[0].Ready {
+		t.Errorf("the older answer stands: %+v", r.Checks[0])
+	}
+	var said []string
+	for _, e := range logs.All() {
+		if e.ContextMap()["probe"] == "a" {
+			said = append(said, e.Message)
+		}
+	}
+	if want := []string{"probe not ready", "probe ready"}; !slices.Equal(said, want) {
+		t.Errorf("the log said %q, want %q", said, want)
 	}
 }
