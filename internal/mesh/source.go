@@ -80,7 +80,6 @@ func (s *Source) Run(ctx context.Context) error {
 		}
 		s.take(text, err)
 	}
-	s.Close()
 	return nil
 }
 
@@ -149,6 +148,23 @@ func (s *Source) Problem() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.problem
+}
+
+// Status is the state of the mesh config's file, for debug pages.
+type Status struct {
+	// File is empty if there is none, and the defaults are in force.
+	File string `json:"file,omitempty"`
+	// Problem says why the file's present content is not in force; empty if it is.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Status gives the present state. It may be called at any time.
+func (s *Source) Status() Status {
+	status := Status{File: s.file}
+	if problem := s.Problem(); problem != nil {
+		status.Problem = problem.Error()
+	}
+	return status
 }
 
 // Close stops watching. It may be called more than once, and after a Load without a Run.

@@ -37,6 +37,7 @@ func start(t *testing.T, text string) *rig {
 func (r *rig) follow() {
 	r.Helper()
 	r.source = New(r.file, func() { r.changes.Add(1) }, zaptest.NewLogger(r))
+	r.Cleanup(r.source.Close)
 	var err error
 	if r.live, err = r.source.Load(r.Context()); err != nil {
 		r.Fatal(err)
@@ -90,6 +91,9 @@ func (r *rig) wantDomain(want string) {
 func (r *rig) wantKept(domain, why string) {
 	r.Helper()
 	r.eventually("problem "+why, func() bool { p := r.source.Problem(); return p != nil && strings.Contains(p.Error(), why) })
+	if status := r.source.Status(); status.File != r.file || !strings.Contains(status.Problem, why) {
+		r.Fatalf("status %+v", status)
+	}
 	if got := r.live.Current().TrustDomain; got != domain {
 		r.Fatalf("trust domain %q, want the last good one, %q", got, domain)
 	}

@@ -44,6 +44,7 @@ func newMeshLoad(source *mesh.Source) meshLoadOut {
 				return slot.Set(ctx, live)
 			},
 			Run:    source.Run,
+			Stop:   func(context.Context) error { source.Close(); return nil },
 			OnExit: lifecycle.Restart,
 		},
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/meshd/meshd/internal/config"
 	"github.com/meshd/meshd/internal/config/directory"
 	"github.com/meshd/meshd/internal/lifecycle"
+	"github.com/meshd/meshd/internal/mesh"
 	"github.com/meshd/meshd/internal/readiness"
 )
 
@@ -57,7 +58,13 @@ func newDirectoryProbe(dir *directory.Source) probeOut {
 	return probeOut{Probe: readiness.Probe{Name: "directory", Component: "source", Check: dir.Degraded, Degrades: true}}
 }
 
-func newConfigPage(dir *directory.Source) pageOut {
-	return pageOut{Page: admin.Page{Path: "/debug/configz", Help: "what was read from the directory, and what is wrong with it",
-		Handler: admin.JSON(func() (any, error) { return dir.Status(), nil })}}
+// configPage is the directory's state, and beside it that of the other file that is followed.
+type configPage struct {
+	directory.Status
+	MeshConfig mesh.Status `json:"meshConfig"`
+}
+
+func newConfigPage(dir *directory.Source, meshConfig *mesh.Source) pageOut {
+	return pageOut{Page: admin.Page{Path: "/debug/configz", Help: "what was read from the directory and the mesh config's file, and what is wrong with it",
+		Handler: admin.JSON(func() (any, error) { return configPage{dir.Status(), meshConfig.Status()}, nil })}}
 }
