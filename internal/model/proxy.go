@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +68,81 @@ type Metadata struct {
 // ProxyClass is the projection of a proxy and a snapshot that one generator reads: equal classes have equal resources.
 // Its dynamic type belongs to the generator and is comparable.
 type ProxyClass any
+
+// NewProxy makes a proxy of a node's id and metadata, which it keeps. The names of the metadata are those that Istio's
+// agents send (ISTIO_META_* in https://istio.io/latest/docs/reference/commands/pilot-agent/). What is missing, or is not
+// of the kind that it should be, stays empty. The error names the id and the field that is wrong.
+func NewProxy(id string, metadata map[string]any) (*Proxy, error) {
+	p, err := ParseNodeID(id)
+	if err != nil {
+		return nil, err
+	}
+	text := func(name string) string {
+		s, _ := metadata[name].(string)
+		return s
+	}
+	p.Metadata = Metadata{
+		ClusterID:        text("CLUSTER_ID"),
+		MeshID:           text("MESH_ID"),
+		IstioVersion:     text("ISTIO_VERSION"),
+		Namespace:        text("NAMESPACE"),
+		ServiceAccount:   text("SERVICE_ACCOUNT"),
+		WorkloadName:     text("WORKLOAD_NAME"),
+		NodeName:         text("NODE_NAME"),
+		InterceptionMode: text("INTERCEPTION_MODE"),
+		Generator:        text("GENERATOR"),
+		Network:          text("NETWORK"),
+		Labels:           labels(metadata["LABELS"]),
+		Raw:              metadata,
+	}
+	if ns := p.Metadata.Namespace; ns != "" && ns != p.Namespace {
+		return nil, fmt.Errorf("node id %q: its namespace is %q, its metadata NAMESPACE %.80q: they must be equal", id, p.Namespace, ns)
+	}
+	if ips, err := addresses(text("INSTANCE_IPS")); err != nil {
+		return nil, fmt.Errorf("node id %q: metadata INSTANCE_IPS: %w", id, err)
+	} else if len(ips) > 0 {
+		p.IPs = ips // which has all of them, in the order of the pod; the id has one
+	}
+	switch p.Metadata.Generator {
+	case "":
+	case "grpc":
+		p.Flavor = FlavorGRPC
+	default:
+		return nil, fmt.Errorf("node id %q: metadata GENERATOR is %.80q: meshd serves grpc, and Envoy proxies without it", id, p.Metadata.Generator)
+	}
+	return p, nil
+}
+
+// labels reads a map of strings; other values are left out, as no selector can match them.
+func labels(value any) map[string]string {
+	fields, _ := value.(map[string]any)
+	if len(fields) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(fields))
+	for k, v := range fields {
+		if s, ok := v.(string); ok {
+			out[k] = s
+		}
+	}
+	return out
+}
+
+// addresses reads a list with commas, without what is in it twice.
+func addresses(list string) ([]string, error) {
+	var out []string
+	for ip := range strings.SplitSeq(list, ",") {
+		ip = strings.TrimSpace(ip)
+		if ip == "" || slices.Contains(out, ip) {
+			continue
+		}
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return nil, fmt.Errorf("%.80q is not an address", ip)
+		}
+		out = append(out, ip)
+	}
+	return out, nil
+}
 
 // ParseNodeID reads a node id of four fields, "type~address~pod.namespace~domain".
 // The error names the field that is wrong and shows at most 80 bytes of what was sent.

@@ -3,7 +3,6 @@ package translate_test
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -28,11 +27,6 @@ func sidecar() map[string]translate.Generator {
 	}
 }
 
-// ofAPIServer reports whether a resource is of the cluster's own service, which is not among the scenarios' objects.
-func ofAPIServer(name string) bool {
-	return strings.HasSuffix(name, "||kubernetes.default.svc.cluster.local") || strings.HasPrefix(name, "10.96.0.1_")
-}
-
 var sharedScenarios = []string{
 	"s01-bookinfo", "s02-routing", "s03-ingress", "s04-policy", "s05-external", "s06-protocols", "s10-gatewayapi",
 }
@@ -42,7 +36,6 @@ var sharedScenarios = []string{
 func TestScenarios(t *testing.T) {
 	exceptions := loadExceptions(t)
 	for _, name := range sharedScenarios {
-
 		t.Run(name, func(t *testing.T) {
 			sc := scenario.Load(t, scenario.Shared(t, name))
 			clients := sc.Clients
@@ -71,8 +64,7 @@ func TestScenarios(t *testing.T) {
 // compare reports all differences that are not excused, between resources by name.
 func compare(t *testing.T, want, got map[string]any, excused func(resource, path string) bool) {
 	t.Helper()
-	want = maps.Clone(want)
-	maps.DeleteFunc(want, func(name string, _ any) bool { return ofAPIServer(name) })
+	want = scenario.WithoutAPIServer(want)
 	if missing, extra := keysWithout(want, got), keysWithout(got, want); len(missing)+len(extra) > 0 {
 		t.Errorf("missing %q, and there should not be %q", missing, extra)
 	}

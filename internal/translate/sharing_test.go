@@ -44,7 +44,7 @@ func proxy(t testing.TB, id string, edit func(metadata map[string]any)) *model.P
 	if edit != nil {
 		edit(metadata)
 	}
-	p, err := scenario.Proxy(id, metadata)
+	p, err := model.NewProxy(id, metadata)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,7 +128,7 @@ func readClient(file string) (Client, error) {
 	if err := json.Unmarshal(data, &content); err != nil {
 		return Client{}, fmt.Errorf("%s: %w", file, err)
 	}
-	p, err := Proxy(content.Node.ID, content.Node.Metadata)
+	p, err := model.NewProxy(content.Node.ID, content.Node.Metadata)
 	if err != nil {
 		return Client{}, fmt.Errorf("%s: %w", file, err)
 	}
@@ -142,41 +142,6 @@ func readClient(file string) (Client, error) {
 			"routes":    content.Routes,
 		},
 	}, nil
-}
-
-// Proxy makes a proxy of a node's id and metadata.
-func Proxy(id string, metadata map[string]any) (*model.Proxy, error) {
-	p, err := model.ParseNodeID(id)
-	if err != nil {
-		return nil, err
-	}
-	text := func(name string) string {
-		s, _ := metadata[name].(string)
-		return s
-	}
-	p.Metadata = model.Metadata{
-		ClusterID:        text("CLUSTER_ID"),
-		MeshID:           text("MESH_ID"),
-		IstioVersion:     text("ISTIO_VERSION"),
-		Namespace:        text("NAMESPACE"),
-		ServiceAccount:   text("SERVICE_ACCOUNT"),
-		WorkloadName:     text("WORKLOAD_NAME"),
-		NodeName:         text("NODE_NAME"),
-		InterceptionMode: text("INTERCEPTION_MODE"),
-		Generator:        text("GENERATOR"),
-		Network:          text("NETWORK"),
-		Raw:              metadata,
-	}
-	if p.Metadata.Generator == "grpc" {
-		p.Flavor = model.FlavorGRPC
-	}
-	if labels, ok := metadata["LABELS"].(map[string]any); ok {
-		p.Metadata.Labels = map[string]string{}
-		for name, value := range labels {
-			p.Metadata.Labels[name] = fmt.Sprint(value)
-		}
-	}
-	return p, nil
 }
 
 // JSON is a resource as the expected files show it, ready for Diff.

@@ -60,7 +60,7 @@ func (a *ads) StreamAggregatedResources(stream discoveryv3.AggregatedDiscoverySe
 			continue
 		}
 		if proxy == nil {
-			if proxy, err = scenario.Proxy(request.GetNode().GetId(), request.GetNode().GetMetadata().AsMap()); err != nil {
+			if proxy, err = model.NewProxy(request.GetNode().GetId(), request.GetNode().GetMetadata().AsMap()); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package proxyless_test
 import (
 	"testing"
 
+	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/testkit/scenario"
 	"github.com/meshd/meshd/internal/testkit/validate"
 	"github.com/meshd/meshd/internal/translate/proxyless"
@@ -26,7 +27,7 @@ spec:
 // TestNames: which names there are resources of, and that a resource bears the name it was asked for by.
 func TestNames(t *testing.T) {
 	s := scenario.Parse(t, objects(7171)+more).Snapshot(t, nil)
-	p, err := scenario.Proxy("sidecar~127.0.0.1~echo-0.shop~shop.svc.cluster.local", map[string]any{
+	p, err := model.NewProxy("sidecar~127.0.0.1~echo-0.shop~shop.svc.cluster.local", map[string]any{
 		"GENERATOR": "grpc", "NAMESPACE": "shop", "LABELS": map[string]any{"app": "echo"},
 	})
 	if err != nil {
