@@ -30,6 +30,13 @@ type classKey struct {
 	class     model.ProxyClass
 }
 
+// maxClasses bounds the classes that a generation remembers, and maxNamed the names that a class does. A mesh has far
+// fewer of both, but clients say themselves who they are and what they want.
+const (
+	maxClasses = 10_000
+	maxNamed   = 100_000
+)
+
 // generation is one snapshot and the classes that were computed from it, each once, for all streams.
 type generation struct {
 	snapshot *snapshot.Snapshot
@@ -69,6 +76,10 @@ func (g *generation) class(gen *generator, p *model.Proxy, last *class) (*class,
 	c := &class{generator: gen, value: value, snapshot: g.snapshot, workers: g.workers, known: newKnown()}
 	if last != nil {
 		c.last = last.known
+	}
+	if len(g.classes) >= maxClasses {
+		// Streams hold their classes themselves: what is forgotten here is only not shared with those who come later.
+		clear(g.classes)
 	}
 	g.classes[k] = c
 	return c, nil
@@ -217,7 +228,9 @@ func (c *class) makeNamed(names []string, out []*resource.Resource) {
 	c.known.mu.Lock()
 	defer c.known.mu.Unlock()
 	for _, i := range made {
-		c.known.byName[names[i]] = out[i]
+		if len(c.known.byName) < maxNamed {
+			c.known.byName[names[i]] = out[i]
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -16,10 +17,34 @@ type metrics struct {
 	pushTime  *prometheus.HistogramVec
 	failures  *prometheus.CounterVec
 	unknown   prometheus.Counter
+
+	mu       sync.Mutex
+	versions map[string]struct{}
+}
+
+// maxVersions bounds the versions that are counted apart. A mesh has a handful, but clients say themselves what they run.
+const maxVersions = 100
+
+// version is the label that a client is counted by.
+func (m *metrics) version(said string) string {
+	if said == "" {
+		return "unknown"
+	}
+	said = fmt.Sprintf("%.40s", said)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.versions[said]; !ok {
+		if len(m.versions) >= maxVersions {
+			return "other"
+		}
+		m.versions[said] = struct{}{}
+	}
+	return said
 }
 
 func newMetrics(reg prometheus.Registerer, stats func() resource.Stats) (*metrics, error) {
 	m := &metrics{
+		versions: map[string]struct{}{},
 		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "pilot_xds", Help: "Number of clients connected over xDS, by the version they run."}, []string{"version"}),
 		pushes: prometheus.NewCounterVec(prometheus.CounterOpts{

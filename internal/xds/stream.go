@@ -44,6 +44,7 @@ type stream struct {
 	// Only the deciding goroutine uses what follows.
 	id         uint64
 	proxy      *model.Proxy
+	version    string // as metrics count it
 	machine    *subscription.Machine
 	generation *generation
 	classes    map[string]*class // of the generation, by type URL; nil for one that cannot be made
@@ -228,13 +229,14 @@ func (st *stream) connected(p *model.Proxy) {
 	st.id = st.server.deps.Connections.add(p, addr, time.Now())
 	st.log = st.log.With(zap.String("node", p.ID), zap.Uint64("connection", st.id))
 	st.machine = subscription.New(st.wildcard, subscription.Nonces(rand.Text()[:8]))
-	st.server.metrics.connected.WithLabelValues(version(p)).Inc()
+	st.version = st.server.metrics.version(p.Metadata.IstioVersion)
+	st.server.metrics.connected.WithLabelValues(st.version).Inc()
 	st.log.Info("a client connected", zap.String("peer", addr), zap.String("flavor", string(p.Flavor)))
 }
 
 func (st *stream) disconnected(err error) {
 	st.server.deps.Connections.remove(st.id)
-	st.server.metrics.connected.WithLabelValues(version(st.proxy)).Dec()
+	st.server.metrics.connected.WithLabelValues(st.version).Dec()
 	st.log.Info("a client disconnected", zap.NamedError("reason", err))
 }
 
@@ -244,12 +246,4 @@ func (st *stream) publish() { st.server.deps.Connections.update(st.id, st.machin
 func (st *stream) wildcard(typeURL string) bool {
 	g := st.server.generators[kind{st.proxy.Flavor, typeURL}]
 	return g != nil && g.Wildcard()
-}
-
-// version is the label of a client's version. Clients say it themselves, so it is bounded.
-func version(p *model.Proxy) string {
-	if p.Metadata.IstioVersion == "" {
-		return "unknown"
-	}
-	return fmt.Sprintf("%.40s", p.Metadata.IstioVersion)
 }

@@ -1,6 +1,7 @@
 package proxyless
 
 import (
+	"net/netip"
 	"strings"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -56,7 +57,7 @@ type inboundListenerKey struct{}
 func (listeners) Named(s *snapshot.Snapshot, c listenerClass, name string) (translate.Recipe, bool) {
 	if socket, ok := strings.CutPrefix(name, inboundPrefix); ok {
 		host, port, ok := splitHostPort(socket)
-		if !ok || !accepts(c.inbound, port) {
+		if _, err := netip.ParseAddr(host); err != nil || !ok || !accepts(c.inbound, port) {
 			return translate.Recipe{}, false
 		}
 		return translate.Recipe{Name: name, Key: inboundListenerKey{}, Build: func() (proto.Message, error) {

@@ -44,7 +44,7 @@ func TestNames(t *testing.T) {
 			bad: []string{
 				"", ":7070", "echo", "echo.shop.svc.cluster.local", "echo:7071", "echo:", "echo:x", "echo:07070", "db:6000", "echo.ops:7070",
 				"db.ops.svc.cluster.local:5432", "db.ops.svc.cluster.local:7000", "0.0.0.0_7070", "virtualInbound", "*",
-				"xds.istio.io/grpc/lds/inbound/0.0.0.0:7070", "xds.istio.io/grpc/lds/inbound/7171", "xds.istio.io/grpc/lds/inbound/",
+				"xds.istio.io/grpc/lds/inbound/0.0.0.0:7070", "xds.istio.io/grpc/lds/inbound/7171", "xds.istio.io/grpc/lds/inbound/somewhere:7171", "xds.istio.io/grpc/lds/inbound/",
 			},
 		},
 		routes: {

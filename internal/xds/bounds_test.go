@@ -1,0 +1,56 @@
+package xds
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/resource"
+)
+
+// TestVersionsAreBounded: clients say what they run, and each version that is counted apart stays for ever.
+func TestVersionsAreBounded(t *testing.T) {
+	m, err := newMetrics(prometheus.NewRegistry(), resource.NewStore().Stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for i := range 10 * maxVersions {
+		seen[m.version(fmt.Sprint("1.", i))] = true
+	}
+	if len(seen) != maxVersions+1 || !seen["other"] {
+		t.Errorf("%d labels, other among them: %t", len(seen), seen["other"])
+	}
+	for said, want := range map[string]string{"": "unknown", "1.0": "1.0", "new": "other"} {
+		if got := m.version(said); got != want {
+			t.Errorf("%q is counted as %q, want %q", said, got, want)
+		}
+	}
+}
+
+// TestClassesAreBounded: clients say who they are, and a mesh may go without a change for a long time.
+func TestClassesAreBounded(t *testing.T) {
+	w := &world{}
+	gen := &generator{Generator: fakeGenerator{w, model.FlavorEnvoy, resource.ClusterType}, typ: resource.TypeOf(resource.ClusterType)}
+	g := newGeneration(&snapshot.Snapshot{}, nil, newWorkers(1))
+	class := func(workload string) *class {
+		c, err := g.class(gen, &model.Proxy{Metadata: model.Metadata{WorkloadName: workload}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	for i := range maxClasses {
+		class(fmt.Sprint(i))
+	}
+	if class("0") != class("0") || class("0") != g.classes[classKey{gen, "0"}] {
+		t.Error("a class that is known is made again")
+	}
+	class("one more")
+	if n := len(g.classes); n > maxClasses {
+		t.Errorf("%d classes are remembered", n)
+	}
+}
