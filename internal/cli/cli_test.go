@@ -220,10 +220,29 @@ func TestVerify(t *testing.T) {
 			t.Errorf("diff: exit code %d, no %q in %s", code, lines[i], stdout)
 		}
 	}
+	// A fact that is new breaks no promise, and asks to be recorded.
+	file := filepath.Join(t.TempDir(), "startup.lock")
+	if err := os.WriteFile(file, []byte(strings.Replace(string(data), "needs xds/newPush xds/newDiscovery *internal/xds.Server\n", "", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := run(nil, "graph", "verify", "--lock", file); code != exitFailed || !strings.Contains(stderr, `"meshd graph lock `+file) || strings.Contains(stderr, "breaks") {
+		t.Errorf("a new fact: exit code %d: %s", code, stderr)
+	}
 	code, stdout, _ := run(nil, "graph", "verify", "-o", "json")
 	var v verdict
 	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != exitOK || !v.OK || len(v.Variants) != 2 {
 		t.Errorf("exit code %d, %v: %s", code, err, stdout)
+	}
+}
+
+// The picture of README.md is the one that is drawn now.
+func TestPicture(t *testing.T) {
+	drawn, err := os.ReadFile("../../docs/startup-graph.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, now, _ := run(nil, "graph", "--format", "svg", "--data"); now != string(drawn) {
+		t.Error("docs/startup-graph.svg is not up to date: draw it with `go run ./cmd/meshd graph --format svg --data > docs/startup-graph.svg`")
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +60,7 @@ The exit code is 1 if anything is found.`,
 				p.printVerdict(v)
 			}
 			if !v.OK {
-				return exitError{exitFailed, errors.New("the start-up graph breaks what it promises")}
+				return exitError{exitFailed, v.failure()}
 			}
 			return nil
 		},
@@ -67,6 +68,15 @@ The exit code is 1 if anything is found.`,
 	cmd.Flags().StringVar(&file, "lock", "", "lock file to compare with, for example "+lockFile)
 	outputFlag(cmd, &output, "text", "text", "json")
 	return cmd
+}
+
+// failure says in a word what is to be done about it.
+func (v verdict) failure() error {
+	weakens := func(f lock.Finding) bool { return f.Weakens() }
+	if v.Lock != "" && !slices.ContainsFunc(v.Findings, weakens) {
+		return fmt.Errorf("%s does not record what is new: look at it, and run \"meshd graph lock %s\"", v.Lock, v.Lock)
+	}
+	return errors.New("the start-up graph breaks what it promises")
 }
 
 func verify(file string) (verdict, error) {
