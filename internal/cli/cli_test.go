@@ -38,6 +38,8 @@ func TestUsageErrors(t *testing.T) {
 		{args: "discovery --dir . --http-addr :9000 --monitoring-addr :9000", want: []string{"--monitoring-addr", "--http-addr"}},
 		{args: "discovery --dir . --debounce-after 11s", want: []string{"--debounce-max", "--debounce-after 11s"}},
 		{args: "discovery --dir . --debounce-after -1s", want: []string{"--debounce-after", "negative"}},
+		{args: "discovery --dir . --debounce-max 26s", want: []string{"--debounce-max", "25s"}},
+		{args: "discovery --dir . --endpoint-debounce-max 1m", want: []string{"--endpoint-debounce-max", "25s"}},
 		{args: "discovery --dir . --drain soon", want: []string{"--drain", "soon"}},
 		{args: "discovery --dir . --drain 1m", want: []string{"--drain", "55s"}},
 		{args: "discovery --dir . --drain -1s", want: []string{"--drain", "55s"}},

@@ -145,6 +145,8 @@ func (s *settings) validate() error {
 		switch {
 		case d.quietValue < 0:
 			bad(d.quiet, "%s is negative", d.quietValue)
+		case d.longestVal > modules.MaxDebounce:
+			bad(d.longest, "%s is more than %s: a start does not wait longer for its first snapshot", d.longestVal, modules.MaxDebounce)
 		case d.longestVal < d.quietValue:
 			bad(d.longest, "%s is less than --%s %s", d.longestVal, d.quiet, d.quietValue)
 		}

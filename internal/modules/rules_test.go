@@ -210,6 +210,14 @@ func TestViolationsAreComplete(t *testing.T) {
 	}
 }
 
+// The first snapshot is there within its step's budget, however long changes are made to wait.
+func TestDebounceFitsTheBudget(t *testing.T) {
+	plan, _ := lifecycle.Analyze(All(testOptions()))
+	if s := plan.Graph.Step("snapshot.catch-up"); s.Budget < MaxDebounce+lifecycle.DefaultBudget {
+		t.Errorf("step %s has a budget of %s, and its changes may wait %s", s.Name, s.Budget, MaxDebounce)
+	}
+}
+
 // A port drains within its stop budget, whatever --drain is, and has time left to close.
 func TestDrainFitsTheStopBudget(t *testing.T) {
 	plan, _ := lifecycle.Analyze(All(testOptions()))

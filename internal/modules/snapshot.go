@@ -2,6 +2,7 @@ package modules
 
 import (
 	"context"
+	"time"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
@@ -13,6 +14,9 @@ import (
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds/debounce"
 )
+
+// MaxDebounce is the longest window of changes: the budget of the first snapshot has room for it, and for compiling.
+const MaxDebounce = 25 * time.Second
 
 func snapshots() lifecycle.Component {
 	return lifecycle.Component{
