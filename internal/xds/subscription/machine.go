@@ -139,13 +139,14 @@ func (m *Machine) Next(source func(typeURL string, last Source) Source) (Respons
 	return Response{}, false
 }
 
-// settled reports whether everything that refers to other resources is with the client in its newest version.
+// settled reports whether everything that refers to other resources is with the client in its newest version. A client
+// that refused that goes on with what it had, which may refer to what is gone.
 func (m *Machine) settled(source func(typeURL string, last Source) Source) bool {
 	for _, s := range m.subs {
 		if !s.typ.Refers {
 			continue
 		}
-		if src := source(s.typ.URL, s.seen); src == nil || s.flying || s.changed(src) {
+		if src := source(s.typ.URL, s.seen); src == nil || s.flying || s.refusedVersion != "" || s.changed(src) {
 			return false
 		}
 	}

@@ -286,6 +286,23 @@ func TestMachine(t *testing.T) {
 			> cds
 			> eds c s t
 			< eds c=1 s=1 t=1`},
+		{"clusters stay while listeners without them are refused", `
+			= cds a=1 b=1
+			= lds l=1
+			> cds
+			< cds a=1 b=1
+			> cds
+			> lds
+			< lds l=1
+			> lds
+			& cds a=1
+			= lds l=2
+			< lds l=2
+			> lds !no
+			= lds l=3
+			< lds l=3
+			> lds
+			< cds a=1`},
 		{"a new cluster asks for its own endpoints only", `
 			= cds a=1
 			= eds a=1 b=1
