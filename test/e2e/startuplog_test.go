@@ -36,6 +36,9 @@ var (
 func normal(log string) []string {
 	var out []string
 	for line := range strings.Lines(log) {
+		if strings.Contains(line, " step waits ") || strings.Contains(line, " slow step ") {
+			continue // a busy machine has more to say
+		}
 		line = timestamp.ReplaceAllString(strings.TrimSpace(line), "")
 		line = strings.ReplaceAll(line, "../../deploy", "deploy")
 		out = append(out, varying.ReplaceAllString(line, "$1"))
