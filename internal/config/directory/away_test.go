@@ -158,12 +158,33 @@ func TestNotAFile(t *testing.T) {
 	r.must(syscall.Mkfifo(r.path("pipe.yaml"), 0o600))
 	r.mkdir("dir.yaml")
 	r.symlink("nothing", "README")
+	r.symlink("nothing", "link.yaml")
 	r.load(stores)
-	p := r.wantProblem("unreadable", "pipe.yaml", "not a regular file")
-	if p.Kept || len(r.source.Status().Problems) != 1 {
-		t.Errorf("problems %v", r.source.Status().Problems)
+	r.run()
+	for _, at := range []string{"pipe.yaml: it is not a regular file", "link.yaml"} {
+		if p := r.wantProblem("unreadable", at); p.Kept {
+			t.Errorf("something of %s is in use: %+v", at, p)
+		}
+	}
+	if s := r.source.Status(); len(s.Problems) != 2 || s.Degraded != "" || s.DegradedSince != nil {
+		t.Errorf("status %+v; want two problems, and nothing out of date", s)
 	}
 	r.wantPorts("a:1")
+
+	// A file that never was any good does not make its end a loss.
+	r.write("bad.yaml", "{")
+	r.wantProblem("bad file", "bad.yaml")
+	r.remove("bad.yaml")
+	r.symlink("nothing", "bad.yaml")
+	r.wantProblem("unreadable", "bad.yaml")
+	if err := r.source.Degraded(); err != nil {
+		t.Errorf("degraded: %v", err)
+	}
+
+	// One that was good does.
+	r.remove("a.yaml")
+	r.must(syscall.Mkfifo(r.path("a.yaml"), 0o600))
+	r.wantKept("a:1", "a.yaml")
 }
 
 // TestNoPermission needs a user who can be refused.

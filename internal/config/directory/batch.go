@@ -2,14 +2,13 @@ package directory
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"runtime"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/yaml"
 )
 
 // batchSize is how many bytes of a file are parsed in one go. Larger files are parsed by all processors at once, and a
@@ -21,68 +20,92 @@ type batch struct {
 	documents []document
 	list      *itemList // nil unless it is items
 	from, to  int
+	size      int // bytes
 
 	content *content
 	err     error
 }
 
 // parse reads a file. Any bad document makes the whole file bad: half of what someone wrote is not what they meant.
-func parse(path string, data []byte) (*content, error) {
+// done is told of every part that is done, with its size in bytes. It ends soon if the context does, with its error.
+func parse(ctx context.Context, path string, data []byte, done func(bytes int)) (*content, error) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	if line, err := checkText(data); err != nil {
 		return nil, &badDocument{place: place{line: line}, err: err}
 	}
-	isJSON := strings.HasSuffix(strings.ToLower(path), ".json")
-	batches := cut(data)
+	batches := cut(ctx, data, strings.HasSuffix(strings.ToLower(path), ".json"))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, b := range batches {
 		group.Go(func() error {
-			b.content, b.err = b.parse(isJSON)
+			if ctx.Err() == nil {
+				b.content, b.err = b.parse(ctx)
+				done(b.size)
+			}
 			return nil
 		})
 	}
 	_ = group.Wait() // errors are taken below, in the order of the file
-	return gather(batches, isJSON)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return gather(ctx, batches)
 }
 
-// cut divides a file into batches.
-func cut(data []byte) []*batch {
+// cut divides a file into batches, and the whole of it unless the context ends.
+func cut(ctx context.Context, data []byte, isJSON bool) []*batch {
 	var out []*batch
-	open, size := &batch{}, 0
+	open := &batch{}
 	next := func() {
 		if len(open.documents) > 0 {
 			out = append(out, open)
 		}
-		open, size = &batch{}, 0
+		open = &batch{}
 	}
-	for doc := range documents(data) {
+	add := func(doc document) {
 		if len(doc.text) > batchSize {
-			if list := splitList(doc); list != nil {
+			if list := splitList(ctx, doc); list != nil {
 				next()
 				out = append(out, list.batches(doc)...)
-				continue
+				return
 			}
 		}
 		open.documents = append(open.documents, doc)
-		if size += len(doc.text); size > batchSize {
+		if open.size += len(doc.text); open.size > batchSize {
 			next()
+		}
+	}
+	for doc := range documents(data) {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !doc.looksLikeJSON() {
+			add(doc)
+			continue
+		}
+		values, err := jsonValues(ctx, doc)
+		if err != nil && !isJSON && tooLarge(doc.text) == nil {
+			add(doc) // YAML has braces too
+			continue
+		}
+		for _, v := range values {
+			add(v)
 		}
 	}
 	next()
 	return out
 }
 
-func (b *batch) parse(isJSON bool) (*content, error) {
+func (b *batch) parse(ctx context.Context) (*content, error) {
 	c := newContent()
 	if b.list != nil {
 		if b.from == 0 {
 			c.documents = 1 // the later batches of the list are of the same document
 		}
-		return c, b.list.add(c, b.documents[0], b.from, b.to)
+		return c, b.list.add(ctx, c, b.documents[0], b.from, b.to)
 	}
 	for _, doc := range b.documents {
-		if err := c.parseDocument(doc, isJSON); err != nil {
+		if err := c.parseDocument(ctx, doc); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +113,7 @@ func (b *batch) parse(isJSON bool) (*content, error) {
 }
 
 // gather puts the batches of a file together again. Each counted its documents from 1.
-func gather(batches []*batch, isJSON bool) (*content, error) {
+func gather(ctx context.Context, batches []*batch) (*content, error) {
 	out := newContent()
 	for len(batches) > 0 {
 		b := batches[0]
@@ -100,7 +123,7 @@ func gather(batches []*batch, isJSON bool) (*content, error) {
 		}
 		if slices.ContainsFunc(batches[:same], func(b *batch) bool { return errors.Is(b.err, errNotSimple) }) {
 			whole := &batch{documents: b.documents}
-			whole.content, whole.err = whole.parse(isJSON)
+			whole.content, whole.err = whole.parse(ctx)
 			b, batches = whole, batches[same-1:]
 		}
 		batches = batches[1:]
@@ -129,15 +152,24 @@ func gather(batches []*batch, isJSON bool) (*content, error) {
 // errNotSimple is about a list that cannot be taken item by item, or is not YAML: the whole document tells which.
 var errNotSimple = errors.New("the list is not as simple as it seemed")
 
-// itemList is a list whose items are written in YAML's block style, as kubectl writes them.
+// itemList is a list that is taken item by item.
 type itemList struct {
 	head  typeMeta   // of items that do not say
-	items []document // each is a YAML list of one item
+	items []document // each is one item: JSON, or YAML with the dash before it
+	json  bool
 }
 
-// splitList divides a list into its items without parsing it: a line that is indented like the first item and begins
-// with "- " is the next one, whatever it holds. It is nil if the document does not look like that.
-func splitList(doc document) *itemList {
+// splitList divides a list into its items. It is nil if the document is none, or is not written like one.
+func splitList(ctx context.Context, doc document) *itemList {
+	if doc.json {
+		return splitJSONList(ctx, doc)
+	}
+	return splitYAMLList(ctx, doc)
+}
+
+// splitYAMLList divides a list without parsing it, if its items are written in YAML's block style, as kubectl writes
+// them: a line that is indented like the first item and begins with "- " is the next one, whatever it holds.
+func splitYAMLList(ctx context.Context, doc document) *itemList {
 	text := doc.text
 	at := bytes.Index(text, []byte("\nitems:"))
 	if bytes.HasPrefix(text, []byte("items:")) {
@@ -183,19 +215,23 @@ func splitList(doc document) *itemList {
 			break
 		}
 	}
-	data, err := yaml.YAMLToJSONStrict(append(bytes.Clone(text[:at]), after...))
-	if err != nil {
+	rest = append(bytes.Clone(text[:at]), after...)
+	if tooLarge(rest) != nil {
 		return nil
 	}
-	var head typeMeta
-	if decodeJSON(data, &head) != nil {
+	v, err := decodeYAML(ctx, rest)
+	if err != nil || v.yaml == nil {
+		return nil
+	}
+	head, err := v.head(typeMeta{})
+	if err != nil {
 		return nil
 	}
 	itemHead, known := head.items()
 	if !known {
 		return nil
 	}
-	return &itemList{itemHead, items}
+	return &itemList{head: itemHead, items: items}
 }
 
 // batches divides the list of a document.
@@ -204,26 +240,32 @@ func (l *itemList) batches(doc document) []*batch {
 	size, from := 0, 0
 	for i, item := range l.items {
 		if size += len(item.text); size > batchSize || i == len(l.items)-1 {
-			out = append(out, &batch{documents: []document{doc}, list: l, from: from, to: i + 1})
+			out = append(out, &batch{documents: []document{doc}, list: l, from: from, to: i + 1, size: size})
 			size, from = 0, i+1
 		}
 	}
 	return out
 }
 
-func (l *itemList) add(c *content, doc document, from, to int) error {
+func (l *itemList) add(ctx context.Context, c *content, doc document, from, to int) error {
 	for i := from; i < to; i++ {
 		item := l.items[i]
-		data, err := yaml.YAMLToJSONStrict(item.text)
-		if err != nil {
-			return errNotSimple
+		if err := tooLarge(item.text); err != nil {
+			return &badDocument{place: place{1, i + 1, item.first}, err: err}
 		}
-		var one []json.RawMessage
-		if decodeJSON(data, &one) != nil || len(one) != 1 {
-			return errNotSimple
+		v := value{json: item.text}
+		if !l.json {
+			// Without its dash, an item is a document.
+			item.text = bytes.Clone(item.text)
+			item.text[bytes.IndexByte(item.text, '-')] = ' '
+			var err error
+			if v, err = decodeYAML(ctx, item.text); err != nil || v.yaml == nil {
+				return errNotSimple
+			}
 		}
-		if head, err := c.addItem(l.head, place{1, i + 1, doc.first}, one[0]); err != nil {
-			return item.bad(i+1, []any{0}, head, nil, one[0], err)
+		if head, data, err := c.addItem(l.head, place{1, i + 1, doc.first}, v); err != nil {
+			item.number = 1
+			return item.bad(i+1, nil, head, nil, data, err)
 		}
 	}
 	return nil

@@ -95,7 +95,7 @@ func TestLargeFiles(t *testing.T) {
 	want := newContent()
 	for i := range n {
 		services = append(services, odd(i))
-		c, err := parse("one.yaml", []byte(odd(i)))
+		c, err := parseText(t, "one.yaml", odd(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,14 +108,14 @@ func TestLargeFiles(t *testing.T) {
 			if len(text) < 4*batchSize {
 				t.Fatalf("%d bytes are not large", len(text))
 			}
-			batches := cut([]byte(text))
+			batches := cut(t.Context(), []byte(text), false)
 			if len(batches) < 4 {
 				t.Errorf("%d batches: it is parsed in one go", len(batches))
 			}
 			if name != "documents" && batches[1].list == nil {
 				t.Error("the list is not taken item by item")
 			}
-			got, err := parse("large.yaml", []byte(text))
+			got, err := parseText(t, "large.yaml", text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func TestLargeFiles(t *testing.T) {
 			// One port of the last but one service is wrong.
 			at := strings.LastIndex(text, "port: 1598")
 			bad := text[:at] + "port: x598" + text[at+len("port: 1598"):]
-			_, err = parse("large.yaml", []byte(bad))
+			_, err = parseText(t, "large.yaml", bad)
 			doc, ok := err.(*badDocument)
 			if !ok {
 				t.Fatalf("error %v", err)
@@ -170,7 +170,7 @@ func TestListThatIsNotSimple(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "- apiVersion: v1\n  kind: Service\n  metadata:\n    name: s%d\n  spec:\n    clusterIP: 10.96.0.1\n    ports: %s\n", i, ports)
 	}
-	got, err := parse("x.yaml", []byte(b.String()))
+	got, err := parseText(t, "x.yaml", b.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,6 +270,34 @@ func appendTo(path, text string) error {
 	return errors.Join(err, file.Close())
 }
 
+// TestLargeJSON holds lists and streams of JSON equal to what they come to in YAML.
+func TestLargeJSON(t *testing.T) {
+	files := long(4)
+	want := map[string]int{}
+	for name, text := range map[string]string{"stream.json": files["stream.json"], "list.json": files["list.json"], "list.yaml": files["list.json"]} {
+		if len(cut(t.Context(), []byte(text), false)) < 2 {
+			t.Errorf("%s is parsed in one go", name)
+		}
+		got, err := parseText(t, name, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := got.objects[len(got.objects)-1]
+		lines := 1 + strings.Count(text, "\n")
+		if name == "stream.json" && (last.line != lines || last.document != lines || last.item != 0) ||
+			name != "stream.json" && (last.line != 1 || last.document != 1 || last.item != lines) || got.documents != last.document {
+			t.Errorf("%s: the last of %d is %+v, in %d documents", name, lines, last.place, got.documents)
+		}
+		want[last.Name]++
+		if len(got.objects) != lines {
+			t.Errorf("%s: %d objects, want %d", name, len(got.objects), lines)
+		}
+	}
+	if len(want) != 1 {
+		t.Errorf("the last objects are %v, want one and the same", want)
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
 	for name, files := range map[string]func(dir string) error{
 		"10000 files": func(dir string) error {
@@ -305,4 +333,9 @@ func BenchmarkLoad(b *testing.B) {
 			}
 		})
 	}
+}
+
+func parseText(t *testing.T, path, text string) (*content, error) {
+	t.Helper()
+	return parse(t.Context(), path, []byte(text), func(int) {})
 }

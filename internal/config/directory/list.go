@@ -82,6 +82,9 @@ func (l *lister) dir(path, real string, info os.FileInfo) error {
 		return err
 	}
 	for _, e := range entries {
+		if err := l.ctx.Err(); err != nil {
+			return err
+		}
 		if !strings.HasPrefix(e.Name(), ".") {
 			l.entry(e, filepath.Join(path, e.Name()), filepath.Join(real, e.Name()))
 		}

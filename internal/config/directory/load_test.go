@@ -119,6 +119,32 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestNoManifests loads what lies about beside manifests: it is counted, not complained of.
+func TestNoManifests(t *testing.T) {
+	r := start(t, map[string]string{
+		"a.yaml":      service("a", 1) + "---\nreplicas: 3\nimage: {tag: v1}\n",
+		"values.yaml": "# values of a chart\nmetadata: {name: x}\nkinds: [Service]\n1: one\n",
+		"dump.json":   "{\"configs\": [{\"kind\": \"Service\"}]}",
+		"empty.json":  "{}",
+		"null.yaml":   "kind: null\napiVersion:\n",
+	})
+	r.wantNoProblem()
+	r.wantPorts("a:1")
+	if s := r.source.Status(); s.Files != 5 || s.Skipped["no kind"] != 5 {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// TestNotOfAKind loads documents of kinds that are not read: they need not be more than YAML.
+func TestNotOfAKind(t *testing.T) {
+	r := start(t, map[string]string{"a.yaml": "apiVersion: x/v1\nkind: Gadget\nmetadata: 5\n2: b\n---\n" + service("a", 1)})
+	r.wantNoProblem()
+	r.wantPorts("a:1")
+	if s := r.source.Status(); s.Skipped["Gadget.x"] != 1 {
+		t.Errorf("skipped %v", s.Skipped)
+	}
+}
+
 func TestStartErrors(t *testing.T) {
 	options := func() Options {
 		return Options{Stores: config.NewStores(func(model.Change) {}), Log: zap.NewNop(), Registerer: prometheus.NewRegistry()}

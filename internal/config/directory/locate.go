@@ -51,7 +51,8 @@ func syntaxText(err error) error {
 }
 
 // locate finds the line of the file with the value that an error is about, and the path to it. The path is known if
-// the error says so or the caller does, and is one below prefix in the document; otherwise it is searched for in the object's JSON, which is of that kind.
+// the error says so or the caller does, and is one below prefix in the document; otherwise it is searched for in the
+// object's JSON, which is of that kind.
 func (d document) locate(prefix []any, kind string, path []any, data []byte, err error) (line int, found []any) {
 	var field *fieldError
 	if errors.As(err, &field) {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"runtime"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,6 +20,9 @@ const maxFile = 512 << 20
 // settle is how old a file's time of modification must be when it is read, for that time to tell whether the file
 // changed since: file systems count it in ticks, and two writes in one tick look like one.
 const settle = 100 * time.Millisecond
+
+// chunk is how many bytes are read in one go, so that slow disks can be given up on.
+const chunk = 1 << 20
 
 // attempts is how often a file is read that changes while it is being read.
 const attempts = 3
@@ -36,36 +38,28 @@ type reading struct {
 }
 
 // readAll reads files side by side, as many at a time as there are processors. same gives the hash of the content that
-// a file had before.
-func readAll(ctx context.Context, files []found, same func(path string) ([sha256.Size]byte, bool), progress func(done int)) ([]reading, error) {
+// a file had before. It ends soon if the context does, with its error.
+func readAll(ctx context.Context, files []found, same func(path string) ([sha256.Size]byte, bool), p *progress) ([]reading, error) {
 	out := make([]reading, len(files))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	var mu sync.Mutex
-	done := 0
 	for i, f := range files {
 		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
 			hash, known := same(f.path)
-			out[i] = readFile(f, hash, known)
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			progress(done)
-			return nil
+			out[i] = readFile(ctx, f, hash, known, p)
+			p.file()
+			return ctx.Err()
 		})
 	}
 	return out, group.Wait()
 }
 
-func readFile(f found, before [sha256.Size]byte, known bool) reading {
+func readFile(ctx context.Context, f found, before [sha256.Size]byte, known bool, p *progress) reading {
 	var data []byte
 	r := reading{}
 	for range attempts {
 		r.at = time.Now()
-		data, r.info, r.err = readStable(f.path)
+		data, r.info, r.err = readStable(ctx, f.path)
 		if !errors.Is(r.err, errMoving) {
 			break
 		}
@@ -78,15 +72,15 @@ func readFile(f found, before [sha256.Size]byte, known bool) reading {
 	if known && r.hash == before {
 		return r
 	}
-	r.parsed, r.err = parse(f.path, data)
+	r.parsed, r.err = parse(ctx, f.path, data, p.within(f.path, len(data)))
 	return r
 }
 
 // errMoving is the state of a file that is being written.
 var errMoving = errors.New("it is being written to, and is read when that is over")
 
-// readStable reads a file that does not change meanwhile.
-func readStable(path string) ([]byte, os.FileInfo, error) {
+// readStable reads a file that does not change meanwhile. It ends soon if the context does, with its error.
+func readStable(ctx context.Context, path string) ([]byte, os.FileInfo, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil, unreadableFile{err}
@@ -104,7 +98,10 @@ func readStable(path string) ([]byte, os.FileInfo, error) {
 		if len(data) == cap(data) {
 			return nil, nil, errMoving // it grew
 		}
-		n, err := file.Read(data[len(data):cap(data)])
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		n, err := file.Read(data[len(data):min(cap(data), len(data)+chunk)])
 		data = data[:len(data)+n]
 		if errors.Is(err, io.EOF) {
 			break

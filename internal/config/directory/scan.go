@@ -90,13 +90,13 @@ func (s *Source) read(ctx context.Context, tree listing, last bool) (again bool,
 		}
 		return [sha256.Size]byte{}, false
 	}
-	said := time.Now()
-	readings, err := readAll(ctx, todo, same, func(done int) {
-		if !s.loaded && time.Since(said) > progressEvery {
-			said = time.Now()
-			s.opts.Progress(ctx, fmt.Sprintf("reading %s: %d of %d files", s.dir, done, len(todo)))
+	readings, err := readAll(ctx, todo, same, newProgress(s.dir, len(todo), s.reportEvery, func(what string) {
+		if s.loaded {
+			s.opts.Log.Info(what)
+		} else {
+			s.opts.Progress(ctx, what)
 		}
-	})
+	}))
 	if err != nil {
 		return false, err
 	}
@@ -157,7 +157,8 @@ func (s *Source) forget(tree *listing) []Problem {
 	for _, f := range tree.files {
 		present[f.path] = true
 	}
-	hides := make([]int, len(tree.unreadable)) // known files that are out of sight because of each
+	hides := make([]int, len(tree.unreadable)) // files in use that are out of sight because of each
+	of := make([]bool, len(tree.unreadable))   // whether any file is
 	for path, f := range s.files {
 		if present[path] {
 			continue
@@ -165,8 +166,10 @@ func (s *Source) forget(tree *listing) []Problem {
 		out := false
 		for i, u := range tree.unreadable {
 			if path == u.path || strings.HasPrefix(path, u.path+string(filepath.Separator)) {
-				hides[i]++
-				out = true
+				if f.content != nil {
+					hides[i]++
+				}
+				of[i], out = true, true
 			}
 		}
 		if !out {
@@ -177,7 +180,7 @@ func (s *Source) forget(tree *listing) []Problem {
 	var out []Problem
 	for i, u := range tree.unreadable {
 		// A dangling link may have led anywhere. Unless it is, or was, about manifests it is no concern.
-		if u.link && !isManifest(u.path) && hides[i] == 0 {
+		if u.link && !isManifest(u.path) && !of[i] {
 			continue
 		}
 		out = append(out, Problem{Kind: Unreadable, File: u.path, Error: u.err.Error(), Kept: hides[i] > 0})
@@ -226,17 +229,16 @@ func (s *Source) publish(hidden []Problem) {
 	sortProblems(status.Problems)
 
 	for _, p := range status.Problems {
-		if p.Kind != Unreadable {
+		if p.Kind != Unreadable || !p.Kept {
 			continue
 		}
-		if status.Degraded == "" {
-			if s.since.IsZero() {
-				s.since = now
-			}
-			since := s.since
-			status.DegradedSince = &since
-			status.Degraded = "the last good state is in use: " + p.String()
+		if s.since.IsZero() {
+			s.since = now
 		}
+		since := s.since
+		status.DegradedSince = &since
+		status.Degraded = "the last good state is in use: " + p.String()
+		break
 	}
 	if status.Degraded == "" {
 		s.since = time.Time{}

@@ -29,8 +29,8 @@ const (
 	emptyGrace = 500 * time.Millisecond
 	// soon is when to look again at what was being written.
 	soon = 100 * time.Millisecond
-	// progressEvery is the time between two reports of a long load.
-	progressEvery = time.Second
+	// reportEvery is the time between two reports of a long look.
+	reportEvery = time.Second
 )
 
 // Options are what a Source needs besides the directory. Stores, Log and Registerer are required.
@@ -38,7 +38,8 @@ type Options struct {
 	Stores     *config.Stores
 	Log        *zap.Logger
 	Registerer prometheus.Registerer
-	// Progress is told how far a long load is, about once a second as long as it gets further. Default: the log.
+	// Progress is told how far a long load is, about once a second as long as it gets further. Default: the log, which
+	// is where later looks that take as long say it.
 	Progress func(ctx context.Context, what string)
 	// Timing of the file watcher.
 	Timing filewatch.Timing
@@ -53,6 +54,8 @@ type Source struct {
 	follower *filewatch.Follower
 	metrics  *metrics
 	status   atomic.Pointer[Status]
+	// reportEvery is the constant of that name, unless a test cannot wait that long.
+	reportEvery time.Duration
 
 	// busy is held by Load and Run, and guards the rest.
 	busy   sync.Mutex
@@ -97,7 +100,7 @@ func New(dir string, opts Options) (*Source, error) {
 	}
 	s := &Source{
 		dir: dir, opts: opts, metrics: m, follower: filewatch.New(opts.Timing),
-		files: map[string]*file{}, claims: newClaims(), known: map[Problem]Problem{},
+		reportEvery: reportEvery, files: map[string]*file{}, claims: newClaims(), known: map[Problem]Problem{},
 	}
 	s.status.Store(&Status{Directory: dir, Watching: "not yet"})
 	return s, nil
@@ -160,8 +163,9 @@ func (s *Source) Close() { s.follower.Close() }
 // Status gives the present state. It may be called at any time.
 func (s *Source) Status() Status { return *s.status.Load() }
 
-// Degraded says what cannot be read at the moment, or is nil. Bad and duplicate objects do not count: what is
-// served then is what the rest of the directory says.
+// Degraded says what cannot be read any more although it is served, or is nil. What could never be read is a problem
+// and no more: nothing that is served is out of date. The same goes for a bad edit, though the file keeps its last good
+// content: whoever made it is told by log, page and metric, and nothing is wrong with the directory.
 func (s *Source) Degraded() error {
 	if d := s.Status().Degraded; d != "" {
 		return errors.New(d)

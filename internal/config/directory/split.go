@@ -13,10 +13,13 @@ type document struct {
 	line   int // of the file, on which text begins
 	first  int // line of the file with the first content
 	text   []byte
+	json   bool  // text is one JSON value
+	err    error // why there is no text
 }
 
 // documents splits a YAML file where its markers stand at the beginning of a line: "---" begins a document, "..." ends
-// one. Those that hold only comments are left out. A YAML parser that is given a whole file reads the first document and says nothing of the others.
+// one. Those that hold only comments are left out. A YAML parser that is given a whole file reads the first document and
+// says nothing of the others.
 func documents(data []byte) iter.Seq[document] {
 	return func(yield func(document) bool) {
 		doc := document{line: 1}

@@ -79,9 +79,9 @@ type Status struct {
 	Files     int                `json:"files"`
 	Documents int                `json:"documents"`
 	Objects   map[model.Kind]int `json:"objects"`
-	// Skipped counts the documents of kinds that are not read.
+	// Skipped counts the documents of kinds that are not read, and as "no kind" those that are no manifests.
 	Skipped map[string]int `json:"skipped,omitempty"`
-	// Degraded says what cannot be read, in which case the last good state is in use; empty if all can.
+	// Degraded says what cannot be read any more, so that its last good state is in use; empty if there is no such thing.
 	Degraded      string     `json:"degraded,omitempty"`
 	DegradedSince *time.Time `json:"degradedSince,omitempty"`
 	Problems      []Problem  `json:"problems,omitempty"`
