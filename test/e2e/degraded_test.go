@@ -18,7 +18,7 @@ func TestDirectoryVanishes(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, "service.yaml", echoService)
+	write(t, dir, "service.yaml", service("echo", 7070))
 	meshd := process.Start(t, "--dir="+dir)
 	meshd.WaitReady()
 	if err := os.Rename(dir, dir+"-away"); err != nil {

@@ -125,7 +125,7 @@ func TestSignalDuringStart(t *testing.T) {
 // The process tells the same on its debug pages and on the command line, and stops at once when nobody is connected.
 func TestPagesAndStop(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "service.yaml", echoService)
+	write(t, dir, "service.yaml", service("echo", 7070))
 	write(t, dir, "bad.yaml", "kind: Service\nmetadata: [\n")
 	meshd := process.Start(t, "--dir="+dir)
 	meshd.WaitReady()

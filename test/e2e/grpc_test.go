@@ -1,25 +1,20 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"maps"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/meshd/meshd/internal/testkit/process"
+	"github.com/meshd/meshd/internal/xds/resource"
 )
 
 // backend is an echo server that says its name in a header.
@@ -54,111 +49,31 @@ func startBackend(t *testing.T, name string) *backend {
 	return b
 }
 
-// client is a process of its own: this test binary with a bootstrap for gRPC in its environment.
-type client struct {
-	t   *testing.T
-	in  io.Writer
-	out *bufio.Scanner
-}
+// echoTarget is what clients dial for the service "echo".
+const echoTarget = "xds:///echo.default.svc.cluster.local:7070"
 
-func startClient(t *testing.T, xdsAddress, target string) *client {
-	t.Helper()
-	bootstrap := filepath.Join(t.TempDir(), "bootstrap.json")
-	content := fmt.Sprintf(`{
-  "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}], "server_features": ["xds_v3"]}],
-  "node": {"id": "sidecar~127.0.0.1~client.default~default.svc.cluster.local", "cluster": "client", "locality": {},
-    "metadata": {"GENERATOR": "grpc", "NAMESPACE": "default", "CLUSTER_ID": "Kubernetes"}}
-}`, xdsAddress)
-	if err := os.WriteFile(bootstrap, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "GRPC_XDS_BOOTSTRAP="+bootstrap, clientTarget+"="+target, "GRPC_GO_LOG_SEVERITY_LEVEL=error")
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("the client: %v", err)
-		}
-	})
-	return &client{t: t, in: in, out: bufio.NewScanner(out)}
-}
-
-// call sends one RPC.
-func (c *client) call() answer {
-	c.t.Helper()
-	if _, err := fmt.Fprintln(c.in, "call"); err != nil {
-		c.t.Fatal(err)
-	}
-	if !c.out.Scan() {
-		c.t.Fatalf("the client has ended: %v", c.out.Err())
-	}
-	var a answer
-	if err := json.Unmarshal(c.out.Bytes(), &a); err != nil {
-		c.t.Fatal(err)
-	}
-	return a
-}
-
-// answeredBy sends some RPCs and gives the names of those who answered. No RPC may fail.
-func (c *client) answeredBy() []string {
-	c.t.Helper()
-	seen := map[string]bool{}
-	for range 8 { // round robin: twice as many as could miss one of a few
-		a := c.call()
-		if a.Error != "" {
-			c.t.Fatalf("an RPC failed: %s", a.Error)
-		}
-		seen[a.Backend] = true
-	}
-	return slices.Sorted(maps.Keys(seen))
-}
-
-func (c *client) waitAnsweredBy(names ...string) {
-	c.t.Helper()
-	deadline := time.Now().Add(process.Patience)
-	for {
-		got := c.answeredBy()
-		if slices.Equal(got, names) {
-			return
-		}
-		if time.Now().After(deadline) {
-			c.t.Fatalf("answered by %v, want %v", got, names)
-		}
-		time.Sleep(10 * time.Millisecond) // between two polls
-	}
-}
-
-const echoService = `
+func service(name string, port int) string {
+	return fmt.Sprintf(`
 apiVersion: v1
 kind: Service
-metadata: {name: echo, namespace: default}
+metadata: {name: %s, namespace: default}
 spec:
-  clusterIP: 10.96.7.1
-  selector: {app: echo}
-  ports: [{name: grpc, port: 7070, targetPort: grpc}]
-`
+  clusterIP: None
+  selector: {app: %[1]s}
+  ports: [{name: grpc, port: %[2]d, targetPort: grpc}]
+`, name, port)
+}
 
-func echoSlice(b *backend) string {
+// slice makes a backend an endpoint of a service.
+func slice(service string, b *backend) string {
 	return fmt.Sprintf(`
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
 addressType: IPv4
-metadata: {name: echo-%s, namespace: default, labels: {kubernetes.io/service-name: echo}}
+metadata: {name: %s-%s, namespace: default, labels: {kubernetes.io/service-name: %[1]s}}
 endpoints: [{addresses: [127.0.0.1], conditions: {ready: true, serving: true, terminating: false}}]
-ports: [{name: grpc, port: %d, protocol: TCP}]
-`, b.name, b.port)
+ports: [{name: grpc, port: %[3]d, protocol: TCP}]
+`, service, b.name, b.port)
 }
 
 func write(t *testing.T, dir, name, content string) {
@@ -168,37 +83,113 @@ func write(t *testing.T, dir, name, content string) {
 	}
 }
 
+func remove(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A stock gRPC client sends RPCs along what meshd serves, follows endpoints that come and go in the directory, and
 // keeps working while meshd is away and after it is back.
 func TestStockGRPCClient(t *testing.T) {
-	a, b := startBackend(t, "a"), startBackend(t, "b")
-	dir := t.TempDir()
-	write(t, dir, "service.yaml", echoService)
-	write(t, dir, "a.yaml", echoSlice(a))
+	eachProgram(t, func(t *testing.T, p program) {
+		a, b := startBackend(t, "a"), startBackend(t, "b")
+		dir := t.TempDir()
+		write(t, dir, "echo.yaml", service("echo", 7070))
+		write(t, dir, "a.yaml", slice("echo", a))
 
-	meshd := process.Start(t, "--dir="+dir)
-	meshd.WaitReady()
-	xds := meshd.Address("--grpc-addr")
-	c := startClient(t, xds, "xds:///echo.default.svc.cluster.local:7070")
-	c.waitAnsweredBy("a")
+		meshd := process.Start(t, "--dir="+dir, "--drain=1s")
+		meshd.WaitReady()
+		xds := meshd.Address("--grpc-addr")
+		c := startClient(t, p, xds, proxyless)
+		c.waitAnsweredBy(echoTarget, "a")
 
-	write(t, dir, "b.yaml", echoSlice(b))
-	c.waitAnsweredBy("a", "b")
+		write(t, dir, "b.yaml", slice("echo", b))
+		c.waitAnsweredBy(echoTarget, "a", "b")
 
-	if err := os.Remove(filepath.Join(dir, "a.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	c.waitAnsweredBy("b")
+		remove(t, dir, "a.yaml")
+		c.waitAnsweredBy(echoTarget, "b")
 
-	if code := meshd.Stop(); code != 0 {
-		t.Fatalf("exit code %d after SIGTERM, want 0", code)
-	}
-	if got := c.answeredBy(); !slices.Equal(got, []string{"b"}) {
-		t.Fatalf("while meshd is away: answered by %v, want b alone", got)
-	}
+		wantNoRefusals(t, meshd)
+		if code := meshd.Stop(); code != 0 {
+			t.Fatalf("exit code %d after SIGTERM, want 0", code)
+		}
+		if got := c.answeredBy(echoTarget); !slices.Equal(got, []string{"b"}) {
+			t.Fatalf("while meshd is away: answered by %v, want b alone", got)
+		}
 
-	again := process.Start(t, "--dir="+dir, "--grpc-addr="+xds)
-	again.WaitReady()
-	write(t, dir, "a.yaml", echoSlice(a))
-	c.waitAnsweredBy("a", "b")
+		again := process.Start(t, "--dir="+dir, "--grpc-addr="+xds)
+		again.WaitReady()
+		write(t, dir, "a.yaml", slice("echo", a))
+		c.waitAnsweredBy(echoTarget, "a", "b")
+		wantNoRefusals(t, again)
+	})
+}
+
+// One client with two services: the second does not exist when it is asked for, and comes; the first goes, and comes
+// back. State of the world: what is sent of the one must hold the other too, or the client loses it.
+func TestServicesComeAndGo(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		a, b := startBackend(t, "a"), startBackend(t, "b")
+		dir := t.TempDir()
+		write(t, dir, "echo.yaml", service("echo", 7070))
+		write(t, dir, "a.yaml", slice("echo", a))
+		meshd := process.Start(t, "--dir="+dir)
+		meshd.WaitReady()
+		c := startClient(t, p, meshd.Address("--grpc-addr"), proxyless)
+		c.waitAnsweredBy(echoTarget, "a")
+
+		const late = "xds:///late.default:7071"
+		c.send(question{Target: late, Wait: true, Seconds: process.Patience.Seconds()})
+		waitNames(meshd, resource.ListenerType, 2)
+		write(t, dir, "b.yaml", slice("late", b))
+		write(t, dir, "late.yaml", service("late", 7071))
+		if got := c.receive(); got.Backend != "b" {
+			t.Fatalf("the RPC that waited for its service got %+v, want an answer of b", got)
+		}
+		c.waitAnsweredBy(echoTarget, "a")
+
+		remove(t, dir, "echo.yaml")
+		c.poll("an error, as the service is gone", echoTarget, func(a answer) bool { return a.Error != "" })
+		for range 8 {
+			if got := c.try(late); got.Backend != "b" {
+				t.Fatalf("the service that stayed: %+v, want an answer of b", got)
+			}
+		}
+
+		write(t, dir, "echo.yaml", service("echo", 7070))
+		if p.forgets {
+			c = startClient(t, p, meshd.Address("--grpc-addr"), proxyless)
+		}
+		c.poll("an answer, as the service is back", echoTarget, func(a answer) bool { return a.Backend == "a" })
+		wantNoRefusals(t, meshd)
+	})
+}
+
+// A gRPC client that does not say that it is one is taken for an Envoy. It has no listener of the name that gRPC asks
+// for, so the client waits, or gives up, and refuses nothing; meshd shows what it was taken for.
+func TestWithoutGenerator(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		a := startBackend(t, "a")
+		dir := t.TempDir()
+		write(t, dir, "echo.yaml", service("echo", 7070))
+		write(t, dir, "a.yaml", slice("echo", a))
+		meshd := process.Start(t, "--dir="+dir)
+		meshd.WaitReady()
+		c := startClient(t, p, meshd.Address("--grpc-addr"), "{}")
+		c.send(question{Target: echoTarget, Wait: true, Seconds: 3})
+		waitNames(meshd, resource.ListenerType, 1)
+		open, err := connections(meshd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if open[0].Proxy.Flavor != "envoy" {
+			t.Errorf("shown as %+v, want flavor envoy", open)
+		}
+		if got := c.receive(); got.Error == "" {
+			t.Errorf("an RPC without a listener: %+v, want an error", got)
+		}
+		wantNoRefusals(t, meshd)
+	})
 }

@@ -17,13 +17,12 @@ import (
 	_ "google.golang.org/grpc/xds" // what this test is about: gRPC's own xDS client
 )
 
-// clientTarget makes this test binary a gRPC client of the target instead of running tests: gRPC reads its bootstrap
-// from the environment of the process.
-const clientTarget = "E2E_CLIENT_TARGET"
+// clientMode makes this test binary a gRPC client instead of running tests.
+const clientMode = "E2E_CLIENT"
 
 func TestMain(m *testing.M) {
-	if target := os.Getenv(clientTarget); target != "" {
-		if err := runClient(target); err != nil {
+	if os.Getenv(clientMode) != "" {
+		if err := runClient(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -32,35 +31,39 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// answer is what the client prints for each line that it reads.
-type answer struct {
-	Backend string
-	Error   string
-}
-
-// runClient sends one RPC for each line on its standard input, and prints who answered.
-func runClient(target string) error {
-	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	client := grpc_health_v1.NewHealthClient(conn)
+// runClient sends one RPC for each question on its standard input, and prints the answer.
+func runClient() error {
+	clients := map[string]grpc_health_v1.HealthClient{} // by target
 	out := json.NewEncoder(os.Stdout)
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		var header metadata.MD
-		_, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Header(&header), grpc.WaitForReady(true))
-		cancel()
-		a := answer{}
-		if err != nil {
-			a.Error = err.Error()
-		} else if names := header.Get("backend"); len(names) == 1 {
-			a.Backend = names[0]
+		var q question
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			return err
 		}
-		if err := out.Encode(a); err != nil {
+		if clients[q.Target] == nil {
+			conn, err := grpc.NewClient(q.Target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			clients[q.Target] = grpc_health_v1.NewHealthClient(conn)
+		}
+		if err := out.Encode(ask(clients[q.Target], q)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func ask(client grpc_health_v1.HealthClient, q question) answer {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(q.Seconds*float64(time.Second)))
+	defer cancel()
+	var header metadata.MD
+	if _, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{}, grpc.Header(&header), grpc.WaitForReady(q.Wait)); err != nil {
+		return answer{Error: err.Error()}
+	}
+	if names := header.Get("backend"); len(names) == 1 {
+		return answer{Backend: names[0]}
+	}
+	return answer{}
 }
