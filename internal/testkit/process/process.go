@@ -92,7 +92,8 @@ func (m *Meshd) follow(stderr io.Reader) {
 		m.log.Write(append(lines.Bytes(), '\n'))
 		m.mu.Unlock()
 	}
-	_ = m.cmd.Wait() // the code says what there is to say
+	_, _ = io.Copy(io.Discard, stderr) // after a line without end, so that the process does not wait for a reader
+	_ = m.cmd.Wait()                   // the code says what there is to say
 	m.code = m.cmd.ProcessState.ExitCode()
 	close(m.exited)
 }
