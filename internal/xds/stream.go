@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -68,7 +69,7 @@ func (st *stream) serve() error {
 	}()
 	result := make(chan error, 1)
 	go func() {
-		err := st.loop(requests, &broken)
+		err := st.guarded(func() error { return st.loop(requests, &broken) })
 		if st.proxy != nil {
 			st.disconnected(err)
 		}
@@ -85,6 +86,17 @@ func (st *stream) serve() error {
 	case <-st.stop:
 		return status.Error(codes.Unavailable, drainingText)
 	}
+}
+
+// guarded makes a panic the end of this stream, and of no other.
+func (st *stream) guarded(serve func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			st.log.Error("a stream is ended by a panic", zap.Any("panic", v), zap.ByteString("stack", debug.Stack()))
+			err = status.Error(codes.Internal, "meshd failed to serve this stream: its log says why")
+		}
+	}()
+	return serve()
 }
 
 func (st *stream) receive(requests chan<- *discoveryv3.DiscoveryRequest) error {
