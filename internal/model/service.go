@@ -76,6 +76,9 @@ type Service struct {
 	// KeepDraining keeps endpoints that are shutting down but still serve, as Draining: the service has sticky sessions
 	// (label istio.io/persistent-session or istio.io/persistent-session-header).
 	KeepDraining bool
+	// Accounts are service accounts of its namespace, and Identities other names, that may answer for it beside those of
+	// the workloads behind it: it says so itself.
+	Accounts, Identities []string
 	// Created orders services that claim the same thing: seconds since 1970, 0 if unknown; ties break by name.
 	Created int64
 }

@@ -7,6 +7,7 @@ package registry
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -23,6 +24,13 @@ const (
 	sessionHeaderLabel = "istio.io/persistent-session-header"
 )
 
+// The annotations by which a service names who may answer for it, with commas between names
+// (https://istio.io/latest/docs/reference/config/annotations/).
+const (
+	accountsAnnotation   = "alpha.istio.io/kubernetes-serviceaccounts"
+	identitiesAnnotation = "alpha.istio.io/canonical-serviceaccounts"
+)
+
 // Hostname of a Kubernetes service in a cluster's DNS domain, for example "reviews.default.svc.cluster.local".
 func Hostname(name model.NamespacedName, domain string) string {
 	return name.Name + "." + name.Namespace + ".svc." + domain
@@ -36,6 +44,12 @@ func Service(svc *corev1.Service, domain string) *model.Service {
 		Hostname:       Hostname(name, domain),
 		Selector:       svc.Spec.Selector,
 		KeepDraining:   svc.Labels[sessionLabel] != "" || svc.Labels[sessionHeaderLabel] != "",
+	}
+	if names := svc.Annotations[accountsAnnotation]; names != "" {
+		out.Accounts = strings.Split(names, ",")
+	}
+	if names := svc.Annotations[identitiesAnnotation]; names != "" {
+		out.Identities = strings.Split(names, ",")
 	}
 	if !svc.CreationTimestamp.IsZero() {
 		out.Created = svc.CreationTimestamp.Unix()

@@ -48,6 +48,12 @@ func TestService(t *testing.T) {
 			want: model.Service{Addresses: []string{"10.0.0.1", "fd00::1"}},
 		},
 		{
+			name: "who may answer for it",
+			yaml: `{metadata: {name: web, namespace: shop, annotations: {alpha.istio.io/kubernetes-serviceaccounts: "a,b", alpha.istio.io/canonical-serviceaccounts: web.example.com}},
+				spec: {clusterIP: 10.0.0.1}}`,
+			want: model.Service{Addresses: []string{"10.0.0.1"}, Accounts: []string{"a", "b"}, Identities: []string{"web.example.com"}},
+		},
+		{
 			name:     "an address that is none",
 			yaml:     `{metadata: {name: web, namespace: shop}, spec: {clusterIP: ten.zero}}`,
 			want:     model.Service{},

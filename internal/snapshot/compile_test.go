@@ -268,6 +268,21 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
+// TestIdentitiesOfAnnotations: a service names others who may answer for it.
+func TestIdentitiesOfAnnotations(t *testing.T) {
+	r := newRig(t)
+	r.setMesh(&meshv1alpha1.MeshConfig{TrustDomain: "td", TrustDomainAliases: []string{"old"}})
+	r.put(strings.Replace(svcA, "name: a,", `name: a, annotations: {alpha.istio.io/kubernetes-serviceaccounts: "one,two", `+
+		`alpha.istio.io/canonical-serviceaccounts: "a.example.com,spiffe://other/ns/n/sa/s"},`, 1))
+	want := []string{
+		"a.example.com", "spiffe://old/ns/n/sa/s", "spiffe://old/ns/shop/sa/one", "spiffe://old/ns/shop/sa/two",
+		"spiffe://other/ns/n/sa/s", "spiffe://td/ns/shop/sa/one", "spiffe://td/ns/shop/sa/two",
+	}
+	if diff := cmp.Diff(want, r.compile().Service(hostA).Identities); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // TestHealth: who is not healthy is there, and is known not to be.
 func TestHealth(t *testing.T) {
 	const gone = "[10.1.0.2], conditions: {ready: false, serving: true, terminating: true},"

@@ -91,7 +91,7 @@ func (b *build) entry(n name, hostname string, domains []string, d dirty) *entry
 	lists := b.known.endpoints(svc, b.cluster)
 	b.unselected(n, svc, lists, d)
 
-	now := &entry{service: &Service{Service: svc, Identities: identities(lists, domains), Aliases: b.known.aliasesOf(svc)}}
+	now := &entry{service: &Service{Service: svc, Identities: identities(svc, lists, domains), Aliases: b.known.aliasesOf(svc)}}
 	same := false
 	if s := last.service; s != nil && s.Service == svc && slices.Equal(s.Identities, now.service.Identities) && slices.Equal(s.Aliases, now.service.Aliases) {
 		now.service, same = s, true
@@ -136,11 +136,14 @@ func endpointsOf(svc *model.Service, port model.Port, list []*model.Endpoint, ol
 	return now
 }
 
-// identities lists who answers for a service, also while it is not healthy: a workload that turns ready needs no new
-// cluster then. The aliases of the trust domain are as good as itself (as in Istio).
-func identities(lists [][]*model.Endpoint, domains []string) []string {
+// identities lists who answers for a service, by its own word or being behind it, also while it is not healthy: a
+// workload that turns ready needs no new cluster then. The aliases of the trust domain are as good as itself (as in Istio).
+func identities(svc *model.Service, lists [][]*model.Endpoint, domains []string) []string {
 	type account struct{ namespace, name string }
 	accounts := set[account]{}
+	for _, name := range svc.Accounts {
+		accounts[account{svc.Namespace, name}] = struct{}{}
+	}
 	for _, list := range lists {
 		for _, ep := range list {
 			if ep.ServiceAccount != "" {
@@ -151,12 +154,23 @@ func identities(lists [][]*model.Endpoint, domains []string) []string {
 	out := make([]string, 0, len(accounts)*len(domains))
 	for a := range accounts {
 		for _, domain := range domains {
-			out = append(out, "spiffe://"+domain+"/ns/"+a.namespace+"/sa/"+a.name)
+			out = append(out, spiffe+domain+"/ns/"+a.namespace+"/sa/"+a.name)
+		}
+	}
+	for _, id := range svc.Identities {
+		out = append(out, id)
+		if _, path, ok := strings.Cut(strings.TrimPrefix(id, spiffe), "/"); ok && strings.HasPrefix(id, spiffe) {
+			for _, alias := range domains[1:] {
+				out = append(out, spiffe+alias+"/"+path)
+			}
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// spiffe begins the identity of a workload.
+const spiffe = "spiffe://"
 
 // trustDomains are the trust domain and its aliases as SPIFFE identities spell them: Istio writes "." for "@", which
 // old trust domains were made with.
