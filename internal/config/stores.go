@@ -99,10 +99,13 @@ func newStore[T metav1.Object](kind model.Kind, sink Sink, trim func(T) T, aspec
 // Kind of the objects.
 func (s *Store[T]) Kind() model.Kind { return s.kind }
 
-// Put creates or replaces an object, and reports whether that is a change. What meshd does not read of it is dropped. If nothing that is read differs, there
-// is no change, and readers keep finding the same pointer as before.
-func (s *Store[T]) Put(obj T) (changed bool) {
-	obj = s.trim(obj)
+// Put creates or replaces an object, and reports whether that is a change. What meshd does not read of it is dropped.
+// If nothing that is read differs, there is no change, and readers keep finding the same pointer as before.
+func (s *Store[T]) Put(obj T) (changed bool) { return s.PutTrimmed(s.trim(obj)) }
+
+// PutTrimmed is Put for an object that went through its kind's Trim function already. A source that keeps its objects
+// shares them with the store that way.
+func (s *Store[T]) PutTrimmed(obj T) (changed bool) {
 	name := model.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,10 +2,14 @@ package directory
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/meshd/meshd/internal/config"
+	"github.com/meshd/meshd/internal/model"
 )
 
 // claim is an object in a file that says what its key is.
@@ -31,11 +35,11 @@ type claims struct {
 	// twice are the keys with more than one claim.
 	twice map[key]bool
 	// won is what the stores hold.
-	won map[key]object
+	won map[key]metav1.Object
 }
 
 func newClaims() *claims {
-	return &claims{byKey: map[key][]claim{}, touched: map[key]bool{}, twice: map[key]bool{}, won: map[key]object{}}
+	return &claims{byKey: map[key][]claim{}, touched: map[key]bool{}, twice: map[key]bool{}, won: map[key]metav1.Object{}}
 }
 
 // replace takes a file's claims back and makes those of its new content; either may be nil.
@@ -60,9 +64,10 @@ func (c *claims) replace(file string, old, new *content) {
 }
 
 // apply brings the stores up to date. Only what changed is put, and what goes, goes last: an object that moved from
-// one file to another is never missing in between. It counts what made a change.
-func (c *claims) apply(stores *config.Stores) (puts, deletes int) {
-	changed := map[string][]key{}
+// one file to another is never missing in between. It counts what made a change. If the context ends, some is left to
+// the next call, and the error is the context's.
+func (c *claims) apply(ctx context.Context, stores *config.Stores) (puts, deletes int, err error) {
+	changed := map[model.Kind][]key{}
 	var gone []key
 	for k := range c.touched {
 		all := c.byKey[k]
@@ -75,32 +80,36 @@ func (c *claims) apply(stores *config.Stores) (puts, deletes int) {
 			delete(c.twice, k)
 		}
 		switch before, had := c.won[k]; {
-		case len(all) == 0:
+		case len(all) == 0 && had:
 			gone = append(gone, k)
-		case !had || before.value != all[0].value:
-			changed[string(k.kind)] = append(changed[string(k.kind)], k)
+		case len(all) > 0 && before != all[0].value:
+			changed[k.kind] = append(changed[k.kind], k)
 		}
 	}
-	clear(c.touched)
 	for _, kind := range order {
-		keys := changed[string(kind)]
+		keys := changed[kind]
 		slices.SortFunc(keys, compareKeys)
 		for _, k := range keys {
-			c.won[k] = c.byKey[k][0].object
-			if kinds[kind].put(stores, c.won[k].value) {
+			if err := ctx.Err(); err != nil {
+				return puts, deletes, err
+			}
+			c.won[k] = c.byKey[k][0].value
+			if kinds[kind].put(stores, c.won[k]) {
 				puts++
 			}
 		}
 	}
 	slices.SortFunc(gone, compareKeys)
 	for _, k := range gone {
-		if _, had := c.won[k]; had {
-			delete(c.won, k)
-			kinds[k.kind].remove(stores, k.NamespacedName)
-			deletes++
+		if err := ctx.Err(); err != nil {
+			return puts, deletes, err
 		}
+		delete(c.won, k)
+		kinds[k.kind].remove(stores, k.NamespacedName)
+		deletes++
 	}
-	return puts, deletes
+	clear(c.touched)
+	return puts, deletes, nil
 }
 
 func compareKeys(a, b key) int {

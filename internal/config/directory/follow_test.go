@@ -288,6 +288,30 @@ func TestHalfWritten(t *testing.T) {
 	}
 }
 
+// TestNeverSettles reads a file that is being written to whenever someone looks: that must not keep the source busy.
+func TestNeverSettles(t *testing.T) {
+	r, _ := newRig(t, nil)
+	f, begin := &file{}, time.Now()
+	look := func(after time.Duration, err error) time.Duration {
+		r.source.again = 0
+		r.source.take("log.yaml", f, reading{at: begin.Add(after), err: err})
+		return r.source.again
+	}
+	for _, c := range []struct{ after, want time.Duration }{{0, soon}, {time.Second, time.Second}, {time.Hour, time.Hour}} {
+		if got := look(c.after, errMoving); got != c.want {
+			t.Errorf("after %s it is looked at again in %s, want %s", c.after, got, c.want)
+		}
+	}
+	look(2*time.Hour, os.ErrPermission) // something else
+	if got := look(3*time.Hour, errMoving); got != soon {
+		t.Errorf("it is looked at again in %s, want %s", got, soon)
+	}
+	r.source.lookIn(time.Minute)
+	if r.source.again != soon {
+		t.Error("a later look pushed an earlier one out")
+	}
+}
+
 // TestPeriodicRescan loses every event, and finds the change all the same.
 func TestPeriodicRescan(t *testing.T) {
 	r := start(t, map[string]string{"a.yaml": service("a", 1)}, func(o *Options) {

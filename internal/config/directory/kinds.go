@@ -30,7 +30,6 @@ func (k key) String() string {
 // kind is how one kind of object is read and where it is kept.
 type kind struct {
 	apiVersion string
-	namespaced bool
 	// decode reads an object as an API server would: it fails on what is wrong, fills in what may be left out, and
 	// then keeps what meshd reads.
 	decode func(json []byte) (metav1.Object, error)
@@ -63,7 +62,6 @@ func kindOf[O any, T interface {
 }](apiVersion string, namespaced bool, complete func(T) error, trim func(T) T, store func(*config.Stores) *config.Store[T]) kind {
 	return kind{
 		apiVersion: apiVersion,
-		namespaced: namespaced,
 		decode: func(data []byte) (metav1.Object, error) {
 			obj := T(new(O))
 			twice, err := kjson.UnmarshalStrict(data, obj, kjson.DisallowDuplicateFields)
@@ -86,7 +84,7 @@ func kindOf[O any, T interface {
 			}
 			return trim(obj), nil
 		},
-		put:    func(s *config.Stores, obj metav1.Object) bool { return store(s).Put(obj.(T)) },
+		put:    func(s *config.Stores, obj metav1.Object) bool { return store(s).PutTrimmed(obj.(T)) },
 		remove: func(s *config.Stores, name model.NamespacedName) { store(s).Delete(name) },
 	}
 }

@@ -113,6 +113,10 @@ func TestLoad(t *testing.T) {
 	if _, ok := r.view.Nodes.Get(model.NamespacedName{Name: "node-1"}); !ok {
 		t.Error("a node has a namespace")
 	}
+	cart := key{model.KindService, model.NamespacedName{Namespace: "default", Name: "cart"}}
+	if stored, _ := r.view.Services.Get(cart.NamespacedName); r.source.claims.won[cart] != stored {
+		t.Error("the source and the store hold a copy each")
+	}
 	pods := r.view.Pods.List()
 	if len(pods) != 1 || pods[0].Spec.ServiceAccountName != "default" {
 		t.Errorf("pods %v, want one with the default service account", pods)

@@ -58,7 +58,10 @@ func (s *Source) scan(ctx context.Context) error {
 	}
 	s.away, s.root = nil, tree.root
 	hidden := s.forget(&tree)
-	puts, deletes := s.claims.apply(s.opts.Stores)
+	puts, deletes, err := s.claims.apply(ctx, s.opts.Stores)
+	if err != nil {
+		return err
+	}
 	if s.loaded && puts+deletes > 0 {
 		s.opts.Log.Info("directory changed", zap.String("dir", s.dir), zap.Int("put", puts), zap.Int("deleted", deletes))
 	}
@@ -116,20 +119,33 @@ func (s *Source) read(ctx context.Context, tree listing, last bool) (again bool,
 	return false, nil
 }
 
+// lookIn asks for another look after that time, at the latest.
+func (s *Source) lookIn(d time.Duration) {
+	if s.again == 0 || d < s.again {
+		s.again = d
+	}
+}
+
 // take makes a reading of a file its present state.
 func (s *Source) take(path string, f *file, r reading) {
 	switch {
 	case r.info == nil: // could not be read, so what it holds is unknown
 		f.info, f.bad = nil, r.err
 		if errors.Is(r.err, errMoving) {
-			s.again = soon
+			if f.moving.IsZero() {
+				f.moving = r.at
+			}
+			// Something that never settles, a log perhaps, is looked at less and less often.
+			s.lookIn(max(soon, r.at.Sub(f.moving)))
+		} else {
+			f.moving = time.Time{}
 		}
 		return
 	case r.err == nil && r.parsed == nil: // read again, and nothing new
 		if _, ok := errors.AsType[unreadableFile](f.bad); ok || errors.Is(f.bad, errMoving) {
 			f.bad = nil
 		}
-		f.info, f.at, f.emptied = r.info, r.at, time.Time{}
+		f.info, f.at, f.emptied, f.moving = r.info, r.at, time.Time{}, time.Time{}
 		return
 	case r.err == nil && r.size == 0 && f.content != nil && len(f.content.objects) > 0:
 		if f.emptied.IsZero() {
@@ -137,11 +153,11 @@ func (s *Source) take(path string, f *file, r reading) {
 		}
 		if r.at.Sub(f.emptied) < emptyGrace {
 			f.info = nil
-			s.again = emptyGrace
+			s.lookIn(emptyGrace)
 			return
 		}
 	}
-	f.reading, f.emptied = r, time.Time{}
+	f.reading, f.emptied, f.moving = r, time.Time{}, time.Time{}
 	f.bad = r.err
 	if r.err == nil {
 		s.claims.replace(path, f.content, r.parsed)

@@ -77,6 +77,7 @@ type file struct {
 	content *content  // the last good one; nil if there was none
 	bad     error     // why the present content is not used
 	emptied time.Time // when the file was first seen empty, while its content is still in use
+	moving  time.Time // when the file was first seen being written to, while it still is
 }
 
 // New makes a source for a directory. It reads nothing yet. It fails if an argument is missing or the metrics are

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/meshd/meshd/internal/config"
 	"github.com/meshd/meshd/internal/model"
 )
 
@@ -136,5 +137,51 @@ func TestParserEndsWithItsContext(t *testing.T) {
 	c := newContent()
 	if err := c.parseDocument(ctx, document{text: []byte("a: 1"), line: 1, first: 1}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v: the end of the context is taken for a fault of the document", err)
+	}
+}
+
+// countdown is a context that ends when it was asked for its error that many times.
+type countdown struct {
+	context.Context
+	left int
+}
+
+func (c *countdown) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestApplyEndsWithItsContext ends it after every single put and delete, and lets another call do the rest.
+func TestApplyEndsWithItsContext(t *testing.T) {
+	content := func(text string) *content {
+		c, err := parseText(t, "x.yaml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	before := content(service("a", 1) + "---\n" + service("b", 1) + "---\n" + service("c", 1))
+	after := content(service("a", 2) + "---\n" + service("d", 2))
+	const changes = 4 // a and d are put, b and c go
+	for n := range changes + 1 {
+		var got []model.Change
+		stores := config.NewStores(func(c model.Change) { got = append(got, c) })
+		c := newClaims()
+		c.replace("x.yaml", nil, before)
+		if _, _, err := c.apply(t.Context(), stores); err != nil {
+			t.Fatal(err)
+		}
+		got = nil
+		c.replace("x.yaml", before, after)
+		_, _, err := c.apply(&countdown{t.Context(), n}, stores)
+		if len(got) != n || (err == nil) != (n == changes) {
+			t.Errorf("%d changes, error %v; want %d", len(got), err, n)
+		}
+		puts, deletes, err := c.apply(t.Context(), stores)
+		if err != nil || len(got) != changes || puts+deletes != changes-n {
+			t.Errorf("the rest made %d puts and %d deletes, %v; in all %d changes, want %d", puts, deletes, err, len(got), changes)
+		}
 	}
 }
