@@ -35,7 +35,8 @@ type Component struct {
 type Step struct {
 	// Start must return; it runs under a context that ends when the step's budget does.
 	Start func(context.Context) error
-	// Run does the step's lasting work, supervised, from the moment Start has succeeded until its context ends.
+	// Run does the step's lasting work, supervised, from the moment Start has succeeded until its context ends. What it
+	// returns after that is an error of the stop, unless it is nil or the context's own.
 	Run func(context.Context) error
 	// Stop undoes Start. It runs once, after Run has returned, also when Start failed or panicked.
 	Stop func(context.Context) error
@@ -51,7 +52,7 @@ const (
 	StopProcess Effect = iota
 	// Restart runs it again after a backoff of 100 ms, doubling up to 10 s.
 	Restart
-	// Degrade leaves it ended and turns the step's probe to "not ready".
+	// Degrade leaves it ended and turns the step's probe, which it must have, to "not ready".
 	Degrade
 )
 

@@ -11,10 +11,10 @@ import (
 // Reason is why one step comes before another of its phase.
 type Reason string
 
-// The reasons, strongest first.
+// The reasons, the most telling first.
 const (
-	ByNeeds  Reason = "needs" // the later one's constructor reaches the earlier one's
 	ByLoaded Reason = "reads" // the later one's constructor takes a Loaded that the earlier step sets
+	ByNeeds  Reason = "needs" // the later one's constructor reaches the earlier one's
 	ByField  Reason = "field" // one constructor returns both, and its field stands first
 	ByRank   Reason = "rank"  // both are of one component, and its rank is lower
 	ByPhase  Reason = "phase" // its phase is earlier
@@ -152,24 +152,16 @@ func (p *Plan) chain(from, to *Constructor) []string {
 
 func (p *Plan) order(before, after *StepInfo) (Order, bool) {
 	o := Order{Before: before.Name, After: after.Name}
-	if before.Constructor != after.Constructor {
-		if _, ok := p.reach[after.Constructor][before.Constructor]; ok {
-			o.Reason, o.Via = ByNeeds, p.chain(after.Constructor, before.Constructor)
-			// Reading the value is the more telling reason where both hold.
-			for _, l := range p.loaded[after.Constructor] {
-				if slices.Contains(before.Sets, l.param.Of) {
-					o.Reason, o.Via = ByLoaded, append(p.chain(after.Constructor, l.at), l.param.Key.Short())
-					break
-				}
-			}
-			return o, true
-		}
-	}
+	// Reading the value is the more telling reason where the constructor is reached too.
 	for _, l := range p.loaded[after.Constructor] {
 		if slices.Contains(before.Sets, l.param.Of) {
 			o.Reason, o.Via = ByLoaded, append(p.chain(after.Constructor, l.at), l.param.Key.Short())
 			return o, true
 		}
+	}
+	if _, ok := p.reach[after.Constructor][before.Constructor]; ok && before.Constructor != after.Constructor {
+		o.Reason, o.Via = ByNeeds, p.chain(after.Constructor, before.Constructor)
+		return o, true
 	}
 	if before.Constructor == after.Constructor && before.Index < after.Index {
 		o.Reason, o.Via = ByField, []string{after.Field, before.Field}
