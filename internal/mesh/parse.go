@@ -52,7 +52,7 @@ func Parse(text []byte) (config *meshv1alpha1.MeshConfig, warnings []string, err
 		return nil, c.warnings, errors.Join(c.errors...)
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, given); err != nil {
-		return nil, c.warnings, fmt.Errorf("%w", err)
+		return nil, c.warnings, fmt.Errorf("it is not a mesh config: %w", err)
 	}
 	config = Default()
 	merge(config, given, fields)

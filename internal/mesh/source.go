@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -117,11 +120,36 @@ func (s *Source) take(text []byte, err error) {
 func (s *Source) read(ctx context.Context) (text []byte, err error) {
 	looked := s.follower.Look(ctx, func(set *filewatch.Set) {
 		if _, err = set.Follow(s.file); err == nil {
-			text, err = os.ReadFile(s.file)
+			text, err = readFile(s.file)
 		}
 	})
 	if looked != nil {
 		return nil, looked
+	}
+	return text, err
+}
+
+// maxFile is the size in bytes above which a file is no mesh config: a ConfigMap has at most 1 MB.
+const maxFile = 1 << 20
+
+// readFile reads an ordinary file of ordinary size. A pipe would block it for ever, and a device may have no end.
+func readFile(path string) ([]byte, error) {
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return nil, err
+	case info.Mode().IsDir():
+		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is not a regular file")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("it has more than %d bytes: that is no mesh config", maxFile)
 	}
 	return text, err
 }

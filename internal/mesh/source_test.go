@@ -2,10 +2,12 @@ package mesh
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,7 +115,13 @@ func TestBadAtStart(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("connectTimeout: soon"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, file := range map[string]string{"missing": filepath.Join(dir, "none"), "bad": bad, "a directory": dir} {
+	pipe, large := filepath.Join(dir, "pipe"), filepath.Join(dir, "large")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.WriteFile(large, make([]byte, maxFile+1), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]string{
+		"missing": filepath.Join(dir, "none"), "bad": bad, "a directory": dir, "a pipe": pipe, "a device": "/dev/zero", "too large": large,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(file, func() { t.Error("a change without a config") }, zaptest.NewLogger(t))
 			defer s.Close()
@@ -172,6 +180,9 @@ func TestKeepsLastGood(t *testing.T) {
 	r.wantKept("good.example", "no such file")
 	r.must(os.Mkdir(r.file, 0o755))
 	r.wantKept("good.example", "is a directory")
+	r.must(os.Remove(r.file))
+	r.must(syscall.Mkfifo(r.file, 0o600))
+	r.wantKept("good.example", "not a regular file")
 	r.must(os.Remove(r.file))
 	r.must(os.Rename(filepath.Dir(r.file), filepath.Dir(r.file)+".away"))
 	r.wantKept("good.example", "no such file")
