@@ -17,6 +17,9 @@ import (
 // MaxDrain is the longest Options.Drain: the ports' stop budget of a minute has room for it, and for closing.
 const MaxDrain = 55 * time.Second
 
+// drainGrace is how long the last streams have to end after they were told to.
+const drainGrace = 2 * time.Second
+
 func listeners(o Options) lifecycle.Component {
 	c := lifecycle.Component{
 		Name: "listeners",
@@ -99,9 +102,9 @@ func newPlaintextPort(in plaintextPortIn) plaintextPortOut {
 			case <-ctx.Done():
 			}
 			// Streams are told to move first; then the port closes.
-			drain, cancel := context.WithTimeout(context.Background(), in.Options.Drain)
+			drain, cancel := context.WithTimeout(context.Background(), in.Options.Drain+drainGrace)
 			defer cancel()
-			if err := in.XDS.Drain(drain); err != nil {
+			if err := in.XDS.Drain(drain, in.Options.Drain); err != nil {
 				in.Log.Named("listeners").Warn("streams are cut off", zap.Error(err))
 			}
 			in.Server.Stop()

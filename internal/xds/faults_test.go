@@ -218,6 +218,40 @@ func TestPanickingGenerator(t *testing.T) {
 	})
 }
 
+// Streams are told to go one after another, evenly over the time that there is.
+func TestDrainIsSpread(t *testing.T) {
+	r := newRig(t)
+	r.set("cds a=0").publish()
+	const streams, over = 4, 400 * time.Millisecond
+	var clients []*xdsclient.Client
+	for i := range streams {
+		c := r.connect(fmt.Sprint("w", i))
+		r.subscribe(c, "cds")
+		r.count(c, "cds", 1)
+		clients = append(clients, c)
+	}
+	began := time.Now()
+	ended := make(chan time.Duration, streams)
+	for _, c := range clients {
+		go func() {
+			_, _ = c.Wait(r.ctx, "the end", func(s xdsclient.State) bool { return s.Ended })
+			ended <- time.Since(began)
+		}()
+	}
+	if err := r.server.Drain(r.ctx, over); err != nil {
+		t.Fatal(err)
+	}
+	for i := range streams {
+		// Each at its turn, and not before.
+		if at, turn := <-ended, time.Duration(i)*over/streams; at < turn {
+			t.Errorf("stream %d ended after %v, before its turn at %v", i, at, turn)
+		}
+	}
+	if took := time.Since(began); took < over*(streams-1)/streams {
+		t.Errorf("all had ended after %v", took)
+	}
+}
+
 func TestDrain(t *testing.T) {
 	r := newRig(t)
 	big := map[string]string{"big": strings.Repeat("x", 4<<20)}
@@ -233,7 +267,7 @@ func TestDrain(t *testing.T) {
 		defer r.server.mu.Unlock()
 		return len(r.server.streams) == 3
 	})
-	if err := r.server.Drain(r.ctx); err != nil {
+	if err := r.server.Drain(r.ctx, 0); err != nil {
 		t.Fatal(err)
 	}
 	for _, client := range []*xdsclient.Client{c, idle} {
@@ -250,7 +284,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("a new stream while draining: %v", s)
 	}
 	begin := time.Now()
-	if err := r.server.Drain(r.ctx); err != nil || time.Since(begin) > time.Second {
+	if err := r.server.Drain(r.ctx, 0); err != nil || time.Since(begin) > time.Second {
 		t.Errorf("with no streams: %v after %v", err, time.Since(begin))
 	}
 }

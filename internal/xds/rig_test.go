@@ -199,7 +199,7 @@ func newRig(t testing.TB) *rig {
 		stop()
 		ctx, end := context.WithTimeout(context.Background(), patience)
 		defer end()
-		if err := r.server.Drain(ctx); err != nil {
+		if err := r.server.Drain(ctx, 0); err != nil {
 			t.Errorf("Drain: %v", err)
 		}
 		r.grpc.Stop()

@@ -8,8 +8,11 @@ package xds
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/prometheus/client_golang/prometheus"
@@ -113,17 +116,24 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// Drain ends all streams as unavailable, so that clients go to another replica, refuses new ones, and returns when
-// all have ended or the context has, whose error it then gives.
-func (s *Server) Drain(ctx context.Context) error {
+// Drain refuses new streams and ends those that are open as unavailable, so that their clients go to another replica:
+// one after another, evenly over a time, because the other replica has to take them all in. It returns when all have
+// ended or the context has, whose error it then gives; a context that ends cuts the time short.
+func (s *Server) Drain(ctx context.Context, over time.Duration) error {
 	s.mu.Lock()
 	s.draining = true
-	open := make([]*stream, 0, len(s.streams))
-	for st := range s.streams {
-		open = append(open, st)
+	open := slices.Collect(maps.Keys(s.streams))
+	s.mu.Unlock()
+	for i, st := range open {
+		if i > 0 {
+			select {
+			case <-time.After(over / time.Duration(len(open))):
+			case <-st.ended: // it has gone by itself
+			case <-ctx.Done():
+			}
+		}
 		st.end()
 	}
-	s.mu.Unlock()
 	for i, st := range open {
 		select {
 		case <-st.ended:
