@@ -99,7 +99,7 @@ func TestStockGRPCClient(t *testing.T) {
 		write(t, dir, "echo.yaml", service("echo", 7070))
 		write(t, dir, "a.yaml", slice("echo", a))
 
-		meshd := process.Start(t, "--dir="+dir, "--drain=1s")
+		meshd := process.Start(t, "--dir="+dir)
 		meshd.WaitReady()
 		xds := meshd.Address("--grpc-addr")
 		c := startClient(t, p, xds, proxyless)
