@@ -2,11 +2,13 @@ package modules
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 
 	"go.uber.org/fx"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/listener"
@@ -108,7 +110,10 @@ func newPlaintextPort(in plaintextPortIn) plaintextPortOut {
 				in.Log.Named("listeners").Warn("streams are cut off", zap.Error(err))
 			}
 			in.Server.Stop()
-			return <-served
+			if err := <-served; !errors.Is(err, grpc.ErrServerStopped) { // it was stopped before it had begun to serve
+				return err
+			}
+			return nil
 		},
 		Stop: func(context.Context) error {
 			if port != nil {
