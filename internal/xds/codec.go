@@ -26,11 +26,12 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 // wireMessage is a message that is serialised already.
 type wireMessage mem.BufferSlice
 
-// The fields of a DiscoveryResponse beside its resources.
+// The fields of a DiscoveryResponse beside its resources. A DeltaDiscoveryResponse has the same, and one more.
 const (
 	versionField protowire.Number = 1
 	typeURLField protowire.Number = 4
 	nonceField   protowire.Number = 5
+	removedField protowire.Number = 6
 )
 
 // encodeSotW writes a response of the state-of-the-world protocol. Fields of a message may come in any order, so what
@@ -40,12 +41,30 @@ func encodeSotW(r subscription.Response) wireMessage {
 	for _, res := range r.Resources {
 		out = append(out, res.Frame())
 	}
+	return append(out, mem.SliceBuffer(tail(r)))
+}
+
+// encodeDelta writes a response of the delta protocol.
+func encodeDelta(r subscription.Response) wireMessage {
+	out := make(wireMessage, 0, len(r.Resources)+1)
+	for _, res := range r.Resources {
+		out = append(out, res.DeltaFrame())
+	}
+	end := tail(r)
+	for _, name := range r.Removed {
+		end = protowire.AppendTag(end, removedField, protowire.BytesType)
+		end = protowire.AppendString(end, name)
+	}
+	return append(out, mem.SliceBuffer(end))
+}
+
+// tail is what both protocols have beside resources.
+func tail(r subscription.Response) []byte {
 	var tail []byte
 	tail = protowire.AppendTag(tail, versionField, protowire.BytesType)
 	tail = protowire.AppendString(tail, r.Version)
 	tail = protowire.AppendTag(tail, typeURLField, protowire.BytesType)
 	tail = protowire.AppendString(tail, r.Type.URL)
 	tail = protowire.AppendTag(tail, nonceField, protowire.BytesType)
-	tail = protowire.AppendString(tail, r.Nonce)
-	return append(out, mem.SliceBuffer(tail))
+	return protowire.AppendString(tail, r.Nonce)
 }

@@ -15,9 +15,10 @@ type Connection struct {
 	ID    uint64
 	Proxy *model.Proxy
 	// Peer is the address the stream comes from.
-	Peer  string
-	Since time.Time
-	Types []subscription.Status
+	Peer     string
+	Protocol subscription.Encoding
+	Since    time.Time
+	Types    []subscription.Status
 }
 
 // Connections is the table of streams that are open. The server fills it, debug pages read it.
@@ -54,11 +55,11 @@ func (c *Connections) Len() int {
 	return len(c.open)
 }
 
-func (c *Connections) add(p *model.Proxy, peer string, since time.Time) uint64 {
+func (c *Connections) add(p *model.Proxy, peer string, protocol subscription.Encoding, since time.Time) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
-	c.open[c.last] = &Connection{ID: c.last, Proxy: p, Peer: peer, Since: since}
+	c.open[c.last] = &Connection{ID: c.last, Proxy: p, Peer: peer, Protocol: protocol, Since: since}
 	return c.last
 }
 

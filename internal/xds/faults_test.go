@@ -17,8 +17,10 @@ import (
 )
 
 // A client that never reads holds back nobody and costs one pending version.
-func TestNeverReading(t *testing.T) {
-	r := newRig(t)
+func TestNeverReading(t *testing.T) { protocols(t, testNeverReading) }
+
+func testNeverReading(t *testing.T, p protocol) {
+	r := p.rig(t)
 	big := strings.Repeat("x", 1<<17)
 	clusters := func(text string) map[string]string {
 		out := map[string]string{}
@@ -67,20 +69,37 @@ func (r *rig) deaf(pod string) {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { _ = conn.Close() })
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(r.ctx)
-	if err != nil {
-		r.t.Fatal(err)
+	ads := discoveryv3.NewAggregatedDiscoveryServiceClient(conn)
+	var send func(n *corev3.Node, typeURL string) error
+	if r.delta {
+		stream, err := ads.DeltaAggregatedResources(r.ctx)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		send = func(n *corev3.Node, typeURL string) error {
+			return stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: n, TypeUrl: typeURL})
+		}
+	} else {
+		stream, err := ads.StreamAggregatedResources(r.ctx)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		send = func(n *corev3.Node, typeURL string) error {
+			return stream.Send(&discoveryv3.DiscoveryRequest{Node: n, TypeUrl: typeURL})
+		}
 	}
 	for _, typeURL := range []string{resource.ClusterType, resource.ListenerType} {
-		if err := stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: node(pod)}, TypeUrl: typeURL}); err != nil {
+		if err := send(&corev3.Node{Id: node(pod)}, typeURL); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 }
 
 // An unknown type gets no answer and does not close the stream; the node is warned of once.
-func TestUnknownType(t *testing.T) {
-	r := newRig(t)
+func TestUnknownType(t *testing.T) { protocols(t, testUnknownType) }
+
+func testUnknownType(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("cds a=1").publish()
 	for range 2 {
 		c := r.connect("web")
@@ -103,8 +122,10 @@ func TestUnknownType(t *testing.T) {
 	}
 }
 
-func TestBadNodes(t *testing.T) {
-	r := newRig(t)
+func TestBadNodes(t *testing.T) { protocols(t, testBadNodes) }
+
+func testBadNodes(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("cds a=1").publish()
 	for what, id := range map[string]string{
 		"empty":        "",
@@ -127,13 +148,9 @@ func TestBadNodes(t *testing.T) {
 		c := r.connect("web")
 		r.subscribe(c, "cds")
 		r.want(c, "cds a=1")
-		if err := c.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: node("web")}, TypeUrl: resource.ListenerType}); err != nil {
-			t.Fatal(err)
-		}
+		r.introduce(c, node("web"), resource.ListenerType)
 		r.count(c, "lds", 1) // the same node again is fine
-		if err := c.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: node("other")}, TypeUrl: resource.ListenerType}); err != nil {
-			t.Fatal(err)
-		}
+		r.introduce(c, node("other"), resource.ListenerType)
 		if s := r.ended(c); s.Code() != codes.InvalidArgument || !strings.Contains(s.Message(), "other.default") {
 			t.Errorf("status %v: want InvalidArgument", s)
 		}
@@ -146,10 +163,12 @@ func TestBadNodes(t *testing.T) {
 
 // A resource that cannot be made stays as it was, is named, and holds back nothing else: also for clients that connect
 // later, and while it stays broken.
-func TestLastGoodVersion(t *testing.T) {
+func TestLastGoodVersion(t *testing.T) { protocols(t, testLastGoodVersion) }
+
+func testLastGoodVersion(t *testing.T, p protocol) {
 	for _, text := range []string{"!bad", "panic"} {
 		t.Run(text, func(t *testing.T) {
-			r := newRig(t)
+			r := p.rig(t)
 			r.set("cds a=1 b=1").set("eds a=1 b=1").publish()
 			c := r.connect("web")
 			r.subscribe(c, "cds")
@@ -179,10 +198,12 @@ func TestLastGoodVersion(t *testing.T) {
 }
 
 // A generator that panics keeps everything as it was, and what was never known is not sent as nothing.
-func TestPanickingGenerator(t *testing.T) {
+func TestPanickingGenerator(t *testing.T) { protocols(t, testPanickingGenerator) }
+
+func testPanickingGenerator(t *testing.T, p protocol) {
 	for _, where := range []string{"panic in class", "panic in all"} {
 		t.Run(where, func(t *testing.T) {
-			r := newRig(t)
+			r := p.rig(t)
 			r.set("cds a=1").set("lds l=1").publish()
 			c := r.connect("web")
 			r.subscribe(c, "cds")
@@ -205,7 +226,7 @@ func TestPanickingGenerator(t *testing.T) {
 		})
 	}
 	t.Run("by name", func(t *testing.T) {
-		r := newRig(t)
+		r := p.rig(t)
 		r.set("eds a=1 b=1").publish()
 		c := r.connect("web")
 		r.subscribe(c, "eds a b")
@@ -252,8 +273,10 @@ func TestDrainIsSpread(t *testing.T) {
 	}
 }
 
-func TestDrain(t *testing.T) {
-	r := newRig(t)
+func TestDrain(t *testing.T) { protocols(t, testDrain) }
+
+func testDrain(t *testing.T, p protocol) {
+	r := p.rig(t)
 	big := map[string]string{"big": strings.Repeat("x", 4<<20)}
 	r.setAll("cds", big).setAll("lds", big).publish()
 	r.deaf("stuck")

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
@@ -30,6 +32,7 @@ import (
 	"github.com/meshd/meshd/internal/testkit/xdsclient"
 	"github.com/meshd/meshd/internal/translate"
 	"github.com/meshd/meshd/internal/xds/resource"
+	"github.com/meshd/meshd/internal/xds/subscription"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -139,6 +142,7 @@ func generators(w *world) []translate.Generator {
 // rig is a server on a real port, over a fake world.
 type rig struct {
 	t        testing.TB
+	delta    bool // clients speak it
 	world    *world
 	server   *Server
 	grpc     *grpc.Server
@@ -155,6 +159,22 @@ type rig struct {
 }
 
 const patience = 20 * time.Second
+
+// protocol is what the clients of a test speak.
+type protocol subscription.Encoding
+
+// protocols runs a test in both.
+func protocols(t *testing.T, test func(*testing.T, protocol)) {
+	for _, encoding := range []subscription.Encoding{subscription.StateOfTheWorld, subscription.Delta} {
+		t.Run(encoding.String(), func(t *testing.T) { test(t, protocol(encoding)) })
+	}
+}
+
+func (p protocol) rig(t testing.TB) *rig {
+	r := newRig(t)
+	r.delta = p == protocol(subscription.Delta)
+	return r
+}
 
 func newRig(t testing.TB) *rig {
 	t.Helper()
@@ -267,7 +287,7 @@ func node(pod string) string { return "sidecar~10.0.0.1~" + pod + ".default~defa
 // connect opens a stream as a sidecar of a pod of that name, which is its workload too.
 func (r *rig) connect(pod string, change ...func(*xdsclient.Options)) *xdsclient.Client {
 	r.t.Helper()
-	opts := xdsclient.Options{NodeID: node(pod), Metadata: map[string]any{"WORKLOAD_NAME": pod, "ISTIO_VERSION": "1.32.0"}}
+	opts := xdsclient.Options{NodeID: node(pod), Metadata: map[string]any{"WORKLOAD_NAME": pod, "ISTIO_VERSION": "1.32.0"}, Delta: r.delta}
 	for _, f := range change {
 		f(&opts)
 	}
@@ -280,6 +300,31 @@ func (r *rig) connect(pod string, change ...func(*xdsclient.Options)) *xdsclient
 }
 
 func manual(o *xdsclient.Options) { o.Manual = true }
+
+// introduce sends a request for a type with a node of the test's choice.
+func (r *rig) introduce(c *xdsclient.Client, nodeID, typeURL string) {
+	r.t.Helper()
+	var err error
+	if n := (&corev3.Node{Id: nodeID}); r.delta {
+		err = c.SendDelta(&discoveryv3.DeltaDiscoveryRequest{Node: n, TypeUrl: typeURL})
+	} else {
+		err = c.Send(&discoveryv3.DiscoveryRequest{Node: n, TypeUrl: typeURL})
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// types gives what the server shows of its only stream.
+func (r *rig) types() []subscription.Status { return r.server.deps.Connections.List()[0].Types }
+
+// quiet waits until everything that was sent is answered.
+func (r *rig) quiet() {
+	r.t.Helper()
+	r.eventually("everything is answered", func() bool {
+		return !slices.ContainsFunc(r.types(), func(s subscription.Status) bool { return s.Unacknowledged || s.Pending })
+	})
+}
 
 // subscribe asks for a type: "eds a b".
 func (r *rig) subscribe(c *xdsclient.Client, line string) {

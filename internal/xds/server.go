@@ -146,25 +146,29 @@ func (s *Server) Drain(ctx context.Context, over time.Duration) error {
 
 // StreamAggregatedResources serves one client in the state-of-the-world protocol until it goes or must go.
 func (s *Server) StreamAggregatedResources(g discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
-	st, err := s.admit(g)
+	return s.serve(sotw{g})
+}
+
+// DeltaAggregatedResources serves one client in the delta protocol until it goes or must go.
+func (s *Server) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+	return s.serve(delta{g})
+}
+
+func (s *Server) serve(w wire) error {
+	st, err := s.admit(w)
 	if err != nil {
 		return err
 	}
 	return st.serve()
 }
 
-// DeltaAggregatedResources is not there yet: clients are to ask for the state of the world.
-func (s *Server) DeltaAggregatedResources(discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
-	return status.Error(codes.Unimplemented, "meshd does not serve delta xDS yet: use the state-of-the-world protocol (StreamAggregatedResources)")
-}
-
 // admit takes a stream in, or says why not.
-func (s *Server) admit(g discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) (*stream, error) {
+func (s *Server) admit(w wire) (*stream, error) {
 	live, ok := s.deps.Live()
 	if !ok {
 		return nil, status.Error(codes.Unavailable, "not ready: configuration is not compiled yet")
 	}
-	st := newStream(s, live, g)
+	st := newStream(s, live, w)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {

@@ -29,8 +29,10 @@ func (r *rig) ended(c *xdsclient.Client) *status.Status {
 func ignore(error) {} // of a request on a stream that is being refused; its status says why
 
 // Before the first snapshot a stream is refused and nothing is sent; afterwards the first answer is complete.
-func TestCaseA1(t *testing.T) {
-	r := newRig(t)
+func TestCaseA1(t *testing.T) { protocols(t, testCaseA1) }
+
+func testCaseA1(t *testing.T, p protocol) {
+	r := p.rig(t)
 	early := r.connect("a")
 	ignore(early.Subscribe(resource.ClusterType))
 	if s := r.ended(early); s.Code() != codes.Unavailable || !strings.Contains(s.Message(), "not ready: configuration is not compiled yet") {
@@ -54,8 +56,10 @@ func TestCaseA1(t *testing.T) {
 	}
 }
 
-func TestAllTypes(t *testing.T) {
-	r := newRig(t)
+func TestAllTypes(t *testing.T) { protocols(t, testAllTypes) }
+
+func testAllTypes(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("cds a=1").set("eds a=1").set("lds l=1 own=1").set("rds 80=1").publish()
 	c := r.connect("web")
 	for _, line := range []string{"cds", "eds a", "lds", "rds 80"} {
@@ -98,8 +102,10 @@ func TestAllTypes(t *testing.T) {
 }
 
 // After a parent update, a request that looks like an acknowledgement is answered in full.
-func TestCaseB1(t *testing.T) {
-	r := newRig(t)
+func TestCaseB1(t *testing.T) { protocols(t, testCaseB1) }
+
+func testCaseB1(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("cds a=1 b=1").set("eds a=1 b=1").publish()
 	c := r.connect("web")
 	r.subscribe(c, "cds")
@@ -117,8 +123,10 @@ func TestCaseB1(t *testing.T) {
 }
 
 // Endpoints follow a cluster that changed, and only those.
-func TestCaseB2(t *testing.T) {
-	r := newRig(t)
+func TestCaseB2(t *testing.T) { protocols(t, testCaseB2) }
+
+func testCaseB2(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("cds a=1 b=1").set("eds a=1 b=1").publish()
 	c := r.connect("web")
 	r.subscribe(c, "cds")
@@ -136,10 +144,12 @@ func TestCaseB2(t *testing.T) {
 }
 
 // A client that refuses everything gets one response per change, and other types go on.
-func TestCaseB10(t *testing.T) {
+func TestCaseB10(t *testing.T) { protocols(t, testCaseB10) }
+
+func testCaseB10(t *testing.T, p protocol) {
 	for _, acceptFirst := range []bool{false, true} {
 		t.Run(fmt.Sprintf("first accepted %v", acceptFirst), func(t *testing.T) {
-			r := newRig(t)
+			r := p.rig(t)
 			r.set("cds a=0").set("lds l=0").publish()
 			var listeners int // used by the receiving goroutine only
 			c := r.connect("web", func(o *xdsclient.Options) {
@@ -205,8 +215,10 @@ func TestRestart(t *testing.T) {
 }
 
 // Many streams of few classes cause one generation per distinct resource.
-func TestSharedAcrossStreams(t *testing.T) {
-	r := newRig(t)
+func TestSharedAcrossStreams(t *testing.T) { protocols(t, testSharedAcrossStreams) }
+
+func testSharedAcrossStreams(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("cds a=1 b=1 own=1").set("eds a=1 b=1").publish()
 	const streams, classes = 40, 4
 	var all sync.WaitGroup
@@ -241,8 +253,10 @@ func TestSharedAcrossStreams(t *testing.T) {
 }
 
 // A mesh that changes all the time does not keep a new client waiting (case B19).
-func TestCaseB19(t *testing.T) {
-	r := newRig(t)
+func TestCaseB19(t *testing.T) { protocols(t, testCaseB19) }
+
+func testCaseB19(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("cds a=0").set("eds a=0").set("lds l=0").set("rds r=0").publish()
 	stop := make(chan struct{})
 	var storm sync.WaitGroup
@@ -266,8 +280,10 @@ func TestCaseB19(t *testing.T) {
 }
 
 // Nothing locks up when streams come and go while everything changes and is listed (the kind of case A20).
-func TestCaseA20(t *testing.T) {
-	r := newRig(t)
+func TestCaseA20(t *testing.T) { protocols(t, testCaseA20) }
+
+func testCaseA20(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("cds a=0").publish()
 	stop := make(chan struct{})
 	var work sync.WaitGroup
@@ -290,7 +306,7 @@ func TestCaseA20(t *testing.T) {
 	for i := range 4 {
 		streams.Go(func() {
 			for range 10 {
-				c, err := xdsclient.Connect(r.ctx, r.addr, xdsclient.Options{NodeID: node(fmt.Sprint("w", i))})
+				c, err := xdsclient.Connect(r.ctx, r.addr, xdsclient.Options{NodeID: node(fmt.Sprint("w", i)), Delta: r.delta})
 				if err != nil {
 					t.Error(err)
 					return
@@ -309,7 +325,7 @@ func TestCaseA20(t *testing.T) {
 	r.eventually("all streams are gone", func() bool { return r.server.deps.Connections.Len() == 0 })
 }
 
-// The codec leaves other services and messages alone, and delta clients are told what to do.
+// The codec leaves other services and messages alone.
 func TestOtherServices(t *testing.T) {
 	r := newRig(t)
 	r.set("cds a=1").publish()
@@ -321,17 +337,12 @@ func TestOtherServices(t *testing.T) {
 	if resp, err := healthpb.NewHealthClient(conn).Check(r.ctx, &healthpb.HealthCheckRequest{}); err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health: %v, %v", resp, err)
 	}
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(r.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stream.Recv(); status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "state-of-the-world") {
-		t.Errorf("delta: %v", err)
-	}
 }
 
-func TestGRPCFlavor(t *testing.T) {
-	r := newRig(t)
+func TestGRPCFlavor(t *testing.T) { protocols(t, testGRPCFlavor) }
+
+func testGRPCFlavor(t *testing.T, p protocol) {
+	r := p.rig(t)
 	r.set("lds shop:80=1 cart:80=1").publish()
 	c := r.connect("web", func(o *xdsclient.Options) { o.Metadata["GENERATOR"] = "grpc" })
 	r.subscribe(c, "lds shop:80")

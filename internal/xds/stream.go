@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
@@ -26,15 +26,12 @@ import (
 // each of the others before it reads on.
 const maxQueued = 16
 
-// maxText bounds what is kept of a client's error text, in bytes.
-const maxText = 2048
-
 // stream is one client. One goroutine receives, one decides and sends; the goroutine that gRPC calls the handler on
 // only waits, so that a stream can be ended while a client does not read.
 type stream struct {
 	server *Server
 	live   *snapshot.Live
-	grpc   discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer
+	wire   wire
 	log    *zap.Logger
 
 	woken chan struct{} // holds one: there is a new snapshot
@@ -51,17 +48,23 @@ type stream struct {
 	classes    map[string]*class // of the generation, by type URL; nil for one that cannot be made
 }
 
-func newStream(s *Server, live *snapshot.Live, g discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) *stream {
+// request is one request and the node that it comes from, if it says so.
+type request struct {
+	node *corev3.Node
+	in   subscription.Request
+}
+
+func newStream(s *Server, live *snapshot.Live, w wire) *stream {
 	stop := make(chan struct{})
 	return &stream{
-		server: s, live: live, grpc: g, log: s.deps.Log,
+		server: s, live: live, wire: w, log: s.deps.Log,
 		woken: make(chan struct{}, 1), stop: stop, end: sync.OnceFunc(func() { close(stop) }), ended: make(chan struct{}),
 	}
 }
 
 // serve runs the stream. Its error is what the client is told.
 func (st *stream) serve() error {
-	requests := make(chan *discoveryv3.DiscoveryRequest, maxQueued)
+	requests := make(chan request, maxQueued)
 	var broken error // read after requests is closed
 	go func() {
 		defer close(requests)
@@ -99,9 +102,9 @@ func (st *stream) guarded(serve func() error) (err error) {
 	return serve()
 }
 
-func (st *stream) receive(requests chan<- *discoveryv3.DiscoveryRequest) error {
+func (st *stream) receive(requests chan<- request) error {
 	for {
-		r, err := st.grpc.Recv()
+		node, in, err := st.wire.receive()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -109,16 +112,16 @@ func (st *stream) receive(requests chan<- *discoveryv3.DiscoveryRequest) error {
 			return err
 		}
 		select {
-		case requests <- r:
-		case <-st.grpc.Context().Done():
-			return context.Cause(st.grpc.Context())
+		case requests <- request{node, in}:
+		case <-st.wire.Context().Done():
+			return context.Cause(st.wire.Context())
 		}
 	}
 }
 
 // loop serves requests before anything else, so that a mesh that changes all the time does not keep a new client
 // waiting, then sends what is due, then waits. It ends with the requests, which end with the stream.
-func (st *stream) loop(requests <-chan *discoveryv3.DiscoveryRequest, broken *error) error {
+func (st *stream) loop(requests <-chan request, broken *error) error {
 	for {
 		select {
 		case r, ok := <-requests:
@@ -152,10 +155,10 @@ func (st *stream) loop(requests <-chan *discoveryv3.DiscoveryRequest, broken *er
 }
 
 // request takes one request in.
-func (st *stream) request(r *discoveryv3.DiscoveryRequest) error {
-	switch id := r.GetNode().GetId(); {
+func (st *stream) request(r request) error {
+	switch id := r.node.GetId(); {
 	case st.proxy == nil:
-		p, err := proxyFromNode(r.GetNode())
+		p, err := proxyFromNode(r.node)
 		if err != nil {
 			return status.Error(codes.InvalidArgument, err.Error())
 		}
@@ -164,18 +167,13 @@ func (st *stream) request(r *discoveryv3.DiscoveryRequest) error {
 		return status.Error(codes.InvalidArgument, fmt.Sprintf(
 			"node id %.80q on a stream of node %q: a stream serves one node, open another one", id, st.proxy.ID))
 	}
-	typeURL := r.GetTypeUrl()
+	in, typeURL := r.in, r.in.TypeURL
 	if _, served := st.server.generators[kind{st.proxy.Flavor, typeURL}]; !served {
 		st.server.metrics.unknown.Inc()
 		if st.server.warned.first(st.proxy.ID) {
 			st.log.Warn("a client asks for a type that is not served, and gets no answer; said once per node", zap.String("typeURL", fmt.Sprintf("%.200s", typeURL)))
 		}
 		return nil
-	}
-	in := subscription.Request{TypeURL: typeURL, Nonce: r.GetResponseNonce(), Names: r.GetResourceNames()}
-	if e := r.GetErrorDetail(); e != nil {
-		text := fmt.Sprintf("%.*s", maxText, e.GetMessage())
-		in.Refused = &text
 	}
 	if st.machine.Request(in) == subscription.Refused {
 		typ := st.server.generators[kind{st.proxy.Flavor, typeURL}].typ
@@ -202,8 +200,8 @@ func (st *stream) push() (sent bool, err error) {
 		return false, nil
 	}
 	m := st.server.metrics
-	if err := st.grpc.SendMsg(encodeSotW(r)); err != nil {
-		if st.grpc.Context().Err() == nil {
+	if err := st.wire.send(r); err != nil {
+		if st.wire.Context().Err() == nil {
 			m.pushes.WithLabelValues(r.Type.Short + "_senderr").Inc()
 		}
 		return false, err
@@ -234,16 +232,16 @@ func (st *stream) source(typeURL string, last subscription.Source) subscription.
 
 func (st *stream) connected(p *model.Proxy) {
 	addr := ""
-	if from, ok := peer.FromContext(st.grpc.Context()); ok {
+	if from, ok := peer.FromContext(st.wire.Context()); ok {
 		addr = from.Addr.String()
 	}
 	st.proxy = p
-	st.id = st.server.deps.Connections.add(p, addr, time.Now())
+	st.id = st.server.deps.Connections.add(p, addr, st.wire.encoding(), time.Now())
 	st.log = st.log.With(zap.String("node", p.ID), zap.Uint64("connection", st.id))
-	st.machine = subscription.New(st.wildcard, subscription.Nonces(rand.Text()[:8]))
+	st.machine = subscription.New(st.wire.encoding(), st.wildcard, subscription.Nonces(rand.Text()[:8]))
 	st.version = st.server.metrics.version(p.Metadata.IstioVersion)
 	st.server.metrics.connected.WithLabelValues(st.version).Inc()
-	st.log.Info("a client connected", zap.String("peer", addr), zap.String("flavor", string(p.Flavor)))
+	st.log.Info("a client connected", zap.String("peer", addr), zap.String("flavor", string(p.Flavor)), zap.Stringer("protocol", st.wire.encoding()))
 }
 
 func (st *stream) disconnected(err error) {

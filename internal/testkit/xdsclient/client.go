@@ -1,5 +1,5 @@
-// Package xdsclient is a client of the aggregated discovery service for tests. It speaks the state-of-the-world
-// protocol over a real connection, accepts what it gets unless it is told otherwise, and remembers everything.
+// Package xdsclient is a client of the aggregated discovery service for tests. It speaks the state-of-the-world or the
+// delta protocol over a real connection, accepts what it gets unless it is told otherwise, and remembers everything.
 package xdsclient
 
 import (
@@ -27,6 +27,10 @@ type Options struct {
 	// NodeID and Metadata introduce the client.
 	NodeID   string
 	Metadata map[string]any
+	// Delta makes it speak the delta protocol.
+	Delta bool
+	// Have is what it has from an earlier stream: versions by type URL and name, as State.Versions gives them. Delta only.
+	Have map[string]map[string]string
 	// Judge looks at each response; an error refuses it with that text. Nil accepts everything.
 	Judge func(*discoveryv3.DiscoveryResponse) error
 	// Manual leaves all answers to the test, which sends them with Send.
@@ -39,6 +43,7 @@ type Options struct {
 type Client struct {
 	conn   *grpc.ClientConn
 	stream discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesClient
+	delta  discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient // instead, in delta
 	cancel context.CancelFunc
 	opts   Options
 	node   *corev3.Node
@@ -57,8 +62,12 @@ type Client struct {
 type State struct {
 	// Resources by type URL and name, as the protocol says they add up.
 	Resources map[string]map[string]proto.Message
-	// Responses are all that came, in order.
+	// Versions of the same resources. Delta only: the state of the world has none of single resources.
+	Versions map[string]map[string]string
+	// Responses are all that came, in order; in delta without names, versions, and what was removed.
 	Responses []*discoveryv3.DiscoveryResponse
+	// Deltas are the same responses as they came in delta.
+	Deltas []*discoveryv3.DeltaDiscoveryResponse
 	// Err is why the stream ended; nil while it goes on.
 	Err error
 	// Ended says that the stream is over.
@@ -69,6 +78,17 @@ type State struct {
 func (s State) Of(typeURL string) []*discoveryv3.DiscoveryResponse {
 	var out []*discoveryv3.DiscoveryResponse
 	for _, r := range s.Responses {
+		if r.GetTypeUrl() == typeURL {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// DeltasOf lists the responses of one type, as they came in delta.
+func (s State) DeltasOf(typeURL string) []*discoveryv3.DeltaDiscoveryResponse {
+	var out []*discoveryv3.DeltaDiscoveryResponse
+	for _, r := range s.Deltas {
 		if r.GetTypeUrl() == typeURL {
 			out = append(out, r)
 		}
@@ -97,20 +117,24 @@ func Connect(ctx context.Context, addr string, opts Options) (*Client, error) {
 		return nil, fmt.Errorf("connect to %s: %w", addr, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(ctx)
-	if err != nil {
-		cancel()
-		_ = conn.Close()
-		return nil, fmt.Errorf("open a stream to %s: %w", addr, err)
-	}
 	c := &Client{
-		conn: conn, stream: stream, cancel: cancel, opts: opts,
+		conn: conn, cancel: cancel, opts: opts,
 		node:      &corev3.Node{Id: opts.NodeID, Metadata: meta},
 		done:      make(chan struct{}),
 		changed:   make(chan struct{}),
 		introduce: true,
 		names:     map[string][]string{},
-		state:     State{Resources: map[string]map[string]proto.Message{}},
+		state:     State{Resources: map[string]map[string]proto.Message{}, Versions: map[string]map[string]string{}},
+	}
+	if ads := discoveryv3.NewAggregatedDiscoveryServiceClient(conn); opts.Delta {
+		c.delta, err = ads.DeltaAggregatedResources(ctx)
+	} else {
+		c.stream, err = ads.StreamAggregatedResources(ctx)
+	}
+	if err != nil {
+		cancel()
+		_ = conn.Close()
+		return nil, fmt.Errorf("open a stream to %s: %w", addr, err)
 	}
 	go c.receive()
 	return c, nil
@@ -124,7 +148,11 @@ func (c *Client) Close() {
 }
 
 // Subscribe asks for names of a type, or for everything if there are none. Called again it replaces the names.
+// In delta that is the difference, or the same names once more.
 func (c *Client) Subscribe(typeURL string, names ...string) error {
+	if c.opts.Delta {
+		return c.subscribeDelta(typeURL, names)
+	}
 	c.mu.Lock()
 	c.names[typeURL] = names
 	r := &discoveryv3.DiscoveryRequest{TypeUrl: typeURL, ResourceNames: names}
@@ -144,6 +172,11 @@ func (c *Client) Nack(resp *discoveryv3.DiscoveryResponse, reason string) error 
 }
 
 func (c *Client) answer(resp *discoveryv3.DiscoveryResponse, refusal *rpcstatus.Status) error {
+	if c.opts.Delta {
+		return c.SendDelta(&discoveryv3.DeltaDiscoveryRequest{
+			TypeUrl: resp.GetTypeUrl(), ResponseNonce: resp.GetNonce(), ErrorDetail: refusal,
+		})
+	}
 	c.mu.Lock()
 	r := &discoveryv3.DiscoveryRequest{
 		TypeUrl: resp.GetTypeUrl(), ResponseNonce: resp.GetNonce(),
@@ -214,6 +247,11 @@ func (c *Client) copyState() State {
 	for t, byName := range c.state.Resources {
 		s.Resources[t] = maps.Clone(byName)
 	}
+	s.Deltas = slices.Clone(s.Deltas)
+	s.Versions = make(map[string]map[string]string, len(c.state.Versions))
+	for t, byName := range c.state.Versions {
+		s.Versions[t] = maps.Clone(byName)
+	}
 	return s
 }
 
@@ -229,7 +267,7 @@ func (c *Client) last(typeURL string) *discoveryv3.DiscoveryResponse {
 func (c *Client) receive() {
 	defer close(c.done)
 	for {
-		resp, err := c.stream.Recv()
+		resp, delta, err := c.next()
 		if err != nil {
 			c.note(func() { c.state.Ended, c.state.Err = true, err })
 			return
@@ -240,7 +278,14 @@ func (c *Client) receive() {
 		}
 		c.note(func() {
 			c.state.Responses = append(c.state.Responses, resp)
-			if verdict == nil {
+			if delta != nil {
+				c.state.Deltas = append(c.state.Deltas, delta)
+			}
+			switch {
+			case verdict != nil:
+			case delta != nil:
+				c.applyDelta(delta)
+			default:
 				c.apply(resp)
 			}
 		})

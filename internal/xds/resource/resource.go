@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -24,7 +25,8 @@ type Resource struct {
 	name    string
 	version string
 	hash    uint64
-	frame   mem.Buffer
+	frame   mem.Buffer // the end of delta: they share their bytes
+	delta   mem.Buffer
 }
 
 // digest is the identity of a resource's content.
@@ -43,6 +45,24 @@ func (r *Resource) Hash() uint64 { return r.hash }
 // changed. The same frame is field 2 of the delta protocol's Resource.
 func (r *Resource) Frame() mem.Buffer { return r.frame }
 
+// DeltaFrame is the resource as field 2 of a DeltaDiscoveryResponse: tag, length and Resource, with name and version
+// before the frame. It needs no freeing and must not be changed.
+func (r *Resource) DeltaFrame() mem.Buffer { return r.delta }
+
+// Claim is a resource that a client says it has, in that version, known by nothing else: it has no frames and cannot be
+// sent. A version that meshd did not give is that of no resource.
+func Claim(name, version string) *Resource {
+	const unknown = 1
+	hash, err := strconv.ParseUint(version, 16, 64)
+	if err != nil || len(version) != versionLen {
+		hash = unknown
+	}
+	return &Resource{name: name, version: version, hash: max(hash, 1)}
+}
+
+// Claimed says that the resource was made by Claim.
+func (r *Resource) Claimed() bool { return r.frame == nil }
+
 // Any gives the serialised google.protobuf.Any without tag and length, for debug pages and tests.
 func (r *Resource) Any() []byte {
 	b := r.frame.ReadOnlyData()
@@ -51,35 +71,68 @@ func (r *Resource) Any() []byte {
 	return body
 }
 
-// serialise gives the frame of a message and the identity of its content.
-func serialise(typeURL, name string, msg proto.Message) ([]byte, digest, error) {
+// The other fields of a delta Resource, and of an Any.
+const (
+	versionField protowire.Number = 1
+	nameField    protowire.Number = 3
+	urlField     protowire.Number = 1
+	valueField   protowire.Number = 2
+)
+
+// versionLen is the length of a version, in bytes.
+const versionLen = 16
+
+// serialised is a message on its way to become a resource: space for the head of a delta frame, then the frame.
+type serialised struct {
+	bytes []byte
+	head  int // the length of that space
+	inner int // the length of the delta Resource
+}
+
+// serialise gives the frame of a message and the identity of its content. What comes before the frame in the delta
+// protocol holds the version, which depends on the frame: it is left to newResource.
+func serialise(typeURL, name string, msg proto.Message) (serialised, digest, error) {
 	var sum digest
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(msg)
 	if err != nil {
-		return nil, sum, fmt.Errorf("serialise: %w", err)
+		return serialised{}, sum, fmt.Errorf("serialise: %w", err)
 	}
-	const urlField, valueField protowire.Number = 1, 2 // of google.protobuf.Any
 	size := protowire.SizeTag(urlField) + protowire.SizeBytes(len(typeURL)) +
 		protowire.SizeTag(valueField) + protowire.SizeBytes(len(body))
-	frame := make([]byte, 0, protowire.SizeTag(framedField)+protowire.SizeBytes(size))
-	frame = protowire.AppendTag(frame, framedField, protowire.BytesType)
-	frame = protowire.AppendVarint(frame, uint64(size))
-	frame = protowire.AppendTag(frame, urlField, protowire.BytesType)
-	frame = protowire.AppendString(frame, typeURL)
-	frame = protowire.AppendTag(frame, valueField, protowire.BytesType)
-	frame = protowire.AppendBytes(frame, body)
+	frame := protowire.SizeTag(framedField) + protowire.SizeBytes(size)
+	inner := protowire.SizeTag(nameField) + protowire.SizeBytes(len(name)) +
+		protowire.SizeTag(versionField) + protowire.SizeBytes(versionLen) + frame
+	out := serialised{head: protowire.SizeTag(framedField) + protowire.SizeBytes(inner) - frame, inner: inner}
+	b := make([]byte, out.head, out.head+frame)
+	b = protowire.AppendTag(b, framedField, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(size))
+	b = protowire.AppendTag(b, urlField, protowire.BytesType)
+	b = protowire.AppendString(b, typeURL)
+	b = protowire.AppendTag(b, valueField, protowire.BytesType)
+	b = protowire.AppendBytes(b, body)
+	out.bytes = b
 
 	h := sha256.New()
 	h.Write([]byte(name))
 	h.Write([]byte{0})
-	h.Write(frame)
+	h.Write(b[out.head:])
 	h.Sum(sum[:0])
-	return frame, sum, nil
+	return out, sum, nil
 }
 
-func newResource(name string, frame []byte, sum digest) *Resource {
+func newResource(name string, from serialised, sum digest) *Resource {
 	hash := max(binary.BigEndian.Uint64(sum[:8]), 1)
-	return &Resource{name: name, hash: hash, version: FormatVersion(hash), frame: mem.SliceBuffer(frame)}
+	version := FormatVersion(hash)
+	head := protowire.AppendTag(from.bytes[:0], framedField, protowire.BytesType)
+	head = protowire.AppendVarint(head, uint64(from.inner))
+	head = protowire.AppendTag(head, nameField, protowire.BytesType)
+	head = protowire.AppendString(head, name)
+	head = protowire.AppendTag(head, versionField, protowire.BytesType)
+	protowire.AppendString(head, version)
+	return &Resource{
+		name: name, hash: hash, version: version,
+		frame: mem.SliceBuffer(from.bytes[from.head:]), delta: mem.SliceBuffer(from.bytes),
+	}
 }
 
 // FormatVersion writes a hash as a version: 16 hexadecimal digits.

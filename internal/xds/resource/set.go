@@ -12,6 +12,7 @@ type Set struct {
 	list    []*Resource
 	byName  map[string]*Resource
 	version string
+	claimed bool // some of it is only claimed
 
 	mu    sync.Mutex
 	diffs map[weak.Pointer[Set]]*Diff
@@ -33,6 +34,7 @@ func NewSet(list []*Resource) *Set {
 		}
 		s.byName[r.name] = r
 		s.list = append(s.list, r)
+		s.claimed = s.claimed || r.Claimed()
 		sum.Add(r)
 	}
 	s.version = sum.Version()
@@ -87,6 +89,18 @@ func (s *Set) since(old *Set) *Diff {
 		return d
 	}
 	d := &Diff{}
+	d.fill(s, old)
+	if old.claimed {
+		return d // nobody else comes from there
+	}
+	if s.diffs == nil || len(s.diffs) >= maxDiffs {
+		s.diffs = map[weak.Pointer[Set]]*Diff{}
+	}
+	s.diffs[key] = d
+	return d
+}
+
+func (d *Diff) fill(s, old *Set) {
 	for _, r := range s.list {
 		switch was := old.byName[r.name]; {
 		case was == nil:
@@ -100,11 +114,6 @@ func (s *Set) since(old *Set) *Diff {
 			d.Removed = append(d.Removed, r.name)
 		}
 	}
-	if s.diffs == nil || len(s.diffs) >= maxDiffs {
-		s.diffs = map[weak.Pointer[Set]]*Diff{}
-	}
-	s.diffs[key] = d
-	return d
 }
 
 // Sum hashes a set of resources, whatever their order. The zero value is the sum of none.

@@ -59,14 +59,14 @@ func (s *Store) Stats() Stats {
 const minSweep = 256
 
 // intern gives the resource of that content, this one or an equal one made before.
-func (s *Store) intern(name string, frame []byte, sum digest) *Resource {
+func (s *Store) intern(name string, from serialised, sum digest) *Resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.content[sum].Value(); r != nil {
 		s.interned.Add(1)
 		return r
 	}
-	r := newResource(name, frame, sum)
+	r := newResource(name, from, sum)
 	s.content[sum] = weak.Make(r)
 	if len(s.content) > s.sweepAt {
 		for k, p := range s.content {
@@ -162,12 +162,12 @@ func (p *Pool) make(r translate.Recipe) (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
-	frame, sum, err := serialise(p.typeURL, r.Name, msg)
+	from, sum, err := serialise(p.typeURL, r.Name, msg)
 	if err != nil {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
 	p.store.generated.Add(1)
-	return p.store.intern(r.Name, frame, sum), nil
+	return p.store.intern(r.Name, from, sum), nil
 }
 
 // build turns a panic of a translator into an error: one bad object must not take the process down.

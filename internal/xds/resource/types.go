@@ -28,6 +28,8 @@ type Type struct {
 	Parent string
 	// SameName says that a resource has the name of its parent, so that a changed parent names what is asked for again.
 	SameName bool
+	// Twin is the type that has a resource of the same name for a resource of this one: the reverse of Parent.
+	Twin string
 	// Refers says that resources refer to others of lower rank that must reach a client before them.
 	Refers bool
 }
@@ -44,7 +46,7 @@ func (t Type) MarshalText() ([]byte, error) { return []byte(t.URL), nil }
 func TypeOf(url string) Type {
 	switch url {
 	case ClusterType:
-		return Type{URL: url, Short: "cds", Rank: 1, FullState: true}
+		return Type{URL: url, Short: "cds", Rank: 1, FullState: true, Twin: EndpointType}
 	case EndpointType:
 		return Type{URL: url, Short: "eds", Rank: 2, Parent: ClusterType, SameName: true}
 	case ListenerType:

@@ -27,14 +27,18 @@ import (
 //	:Acknowledged        the last request came to this
 //
 // After each = and > all responses that are due must be listed.
+//
+// In delta a request has +name for a name that is subscribed, -name for one that is not any more, and ^name=value for a
+// resource that the client has from an earlier stream; a response has -name for one that is removed, after the others.
 type conversation struct {
-	t       *testing.T
-	machine *Machine
-	pools   map[string]*resource.Pool
-	sources map[string]*fakeSource
-	nonces  map[string][]string
-	queue   []Response
-	outcome Outcome
+	t        *testing.T
+	encoding Encoding
+	machine  *Machine
+	pools    map[string]*resource.Pool
+	sources  map[string]*fakeSource
+	nonces   map[string][]string
+	queue    []Response
+	outcome  Outcome
 }
 
 type fakeSource struct {
@@ -85,15 +89,17 @@ var urls = map[string]string{
 	"other": "type.googleapis.com/other",
 }
 
-func newConversation(t *testing.T) *conversation {
-	c := &conversation{t: t, pools: map[string]*resource.Pool{}, sources: map[string]*fakeSource{}, nonces: map[string][]string{}}
+func newConversation(t *testing.T) *conversation { return converse(t, StateOfTheWorld) }
+
+func converse(t *testing.T, encoding Encoding) *conversation {
+	c := &conversation{t: t, encoding: encoding, pools: map[string]*resource.Pool{}, sources: map[string]*fakeSource{}, nonces: map[string][]string{}}
 	store := resource.NewStore()
 	for short, url := range urls {
 		c.pools[url] = store.NewPool(model.FlavorEnvoy, url, func(f resource.Failure) { t.Error(f.Err) })
 		c.sources[url] = &fakeSource{c: c, url: url}
 		c.nonces[short] = []string{""}
 	}
-	c.machine = New(func(url string) bool { return url == resource.ClusterType || url == resource.ListenerType }, Nonces("t"))
+	c.machine = New(encoding, func(url string) bool { return url == resource.ClusterType || url == resource.ListenerType }, Nonces("t"))
 	return c
 }
 
@@ -134,7 +140,23 @@ func (c *conversation) content(r Response) string {
 		}
 		out = append(out, res.Name()+"="+value.GetValue())
 	}
+	for _, name := range r.Removed {
+		out = append(out, "-"+name)
+	}
 	return strings.Join(out, " ")
+}
+
+// have adds "name=value" to what a client has, in the version that the value has; "name=?" in one that nothing has.
+func (c *conversation) have(to map[string]string, url, pair string) map[string]string {
+	if to == nil {
+		to = map[string]string{}
+	}
+	name, value, _ := strings.Cut(pair, "=")
+	if to[name] = "of another control plane"; value != "?" {
+		f := &fakeSource{c: c, url: url, content: map[string]string{name: value}}
+		to[name] = f.make(name).Version()
+	}
+	return to
 }
 
 func (c *conversation) line(number int, line string) {
@@ -178,6 +200,12 @@ func (c *conversation) line(number int, line string) {
 			case strings.HasPrefix(a, "!"):
 				text := a[1:]
 				r.Refused = &text
+			case c.encoding == Delta && a[0] == '+':
+				r.Subscribe = append(r.Subscribe, a[1:])
+			case c.encoding == Delta && a[0] == '-':
+				r.Unsubscribe = append(r.Unsubscribe, a[1:])
+			case c.encoding == Delta && a[0] == '^':
+				r.Have = c.have(r.Have, url, a[1:])
 			default:
 				r.Names = append(r.Names, a)
 			}

@@ -26,8 +26,12 @@ type Request struct {
 	TypeURL string
 	// Nonce is that of the response it answers; empty if it answers none.
 	Nonce string
-	// Names are all names it wants now.
+	// Names are all names it wants now. This is the state of the world; the next three are delta's.
 	Names []string
+	// Subscribe are names that it wants from now on, or again; Unsubscribe those it does not want any more.
+	Subscribe, Unsubscribe []string
+	// Have is what it has from an earlier stream, versions by name. It counts in the first request of a type.
+	Have map[string]string
 	// Refused is set if it could not use the response, and says why.
 	Refused *string
 }
@@ -38,7 +42,30 @@ type Response struct {
 	Version   string
 	Nonce     string
 	Resources []*resource.Resource
+	// Removed are names that the client does not have any more, or asked for and cannot have. Delta only.
+	Removed []string
 }
+
+// Encoding is one of the two protocols.
+type Encoding uint8
+
+const (
+	// StateOfTheWorld repeats all names in each request, and for some types all resources in each response.
+	StateOfTheWorld Encoding = iota
+	// Delta says what changes.
+	Delta
+)
+
+// String gives the name for logs and pages.
+func (e Encoding) String() string {
+	if e == Delta {
+		return "delta"
+	}
+	return "sotw"
+}
+
+// MarshalText writes the name, for debug pages.
+func (e Encoding) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
 // Outcome is what a request came to.
 type Outcome uint8
@@ -70,7 +97,10 @@ const (
 //   - types go out in the order clusters, endpoints, listeners, routes, and listeners and routes are not pushed past
 //     clusters that wait for an acknowledgement;
 //   - of a wildcard, clusters that are gone stay until listeners and routes without them are acknowledged.
+//
+// docs/xds.md has them as a table, with what is different in delta.
 type Machine struct {
+	encoding Encoding
 	wildcard func(typeURL string) bool
 	nonce    func() string
 	subs     []*sub // by rank
@@ -78,8 +108,8 @@ type Machine struct {
 
 // New makes the state of a new stream. wildcard says for which types a request without names asks for everything;
 // nonce gives a new one at each call.
-func New(wildcard func(typeURL string) bool, nonce func() string) *Machine {
-	return &Machine{wildcard: wildcard, nonce: nonce}
+func New(encoding Encoding, wildcard func(typeURL string) bool, nonce func() string) *Machine {
+	return &Machine{encoding: encoding, wildcard: wildcard, nonce: nonce}
 }
 
 // Nonces counts up behind a prefix.
@@ -98,7 +128,15 @@ func (m *Machine) Request(r Request) Outcome {
 		s = &sub{typ: resource.TypeOf(r.TypeURL), canWildcard: m.wildcard(r.TypeURL)}
 		at, _ := slices.BinarySearchFunc(m.subs, s, func(a, b *sub) int { return a.typ.Compare(b.typ) })
 		m.subs = slices.Insert(m.subs, at, s)
-		s.begin(r)
+		if m.encoding == StateOfTheWorld {
+			s.begin(r)
+			return Subscribed
+		}
+		var parent *sub
+		if s.typ.SameName {
+			parent = m.find(s.typ.Parent)
+		}
+		s.beginDelta(r, parent)
 		return Subscribed
 	}
 	return s.request(r)
@@ -134,6 +172,9 @@ func (m *Machine) Next(source func(typeURL string, last Source) Source) (Respons
 				child.parentSent(out)
 			}
 		}
+		if s.delta != nil && s.typ.Twin != "" && m.find(s.typ.Twin) == nil {
+			s.delta.told.note(out)
+		}
 		return out.response, true
 	}
 	return Response{}, false
@@ -146,7 +187,7 @@ func (m *Machine) settled(source func(typeURL string, last Source) Source) bool 
 		if !s.typ.Refers {
 			continue
 		}
-		if src := source(s.typ.URL, s.seen); src == nil || s.flying || s.refusedVersion != "" || s.changed(src) {
+		if src := source(s.typ.URL, s.seen); src == nil || s.flying || s.refusing() || s.changed(src) {
 			return false
 		}
 	}

@@ -1,6 +1,10 @@
 package subscription
 
-import "github.com/meshd/meshd/internal/xds/resource"
+import (
+	"slices"
+
+	"github.com/meshd/meshd/internal/xds/resource"
+)
 
 // outgoing is a response, and what of its type is new to the client.
 type outgoing struct {
@@ -11,7 +15,7 @@ type outgoing struct {
 
 // changed reports whether a source has something that the client does not, or something is owed anyway.
 func (s *sub) changed(src Source) bool {
-	if s.owed {
+	if s.owed || s.repeats() {
 		return true
 	}
 	if src == s.seen && !s.resends() && !s.behind {
@@ -24,7 +28,7 @@ func (s *sub) changed(src Source) bool {
 		}
 	}
 	for i, r := range s.named(src) {
-		if s.wants[i].outdated(r, s.typ.FullState) {
+		if s.due(&s.wants[i], r) {
 			return true
 		}
 	}
@@ -33,6 +37,9 @@ func (s *sub) changed(src Source) bool {
 
 // lacks reports whether a source has something new or changed, apart from what is gone.
 func (s *sub) lacks(src Source) bool {
+	if s.repeats() {
+		return true
+	}
 	if s.wildcard {
 		set := src.All()
 		switch {
@@ -55,20 +62,28 @@ func (s *sub) lacks(src Source) bool {
 
 func (s *sub) resends() bool {
 	for i := range s.wants {
-		if s.wants[i].resend {
+		if s.wants[i].resend || s.wants[i].asked {
 			return true
 		}
 	}
 	return false
 }
 
-// outdated reports whether a response is worth it. That a resource is gone can only be said where a response states
-// everything.
+// repeats reports whether something of the wildcard is to be stated though it did not change.
+func (s *sub) repeats() bool { return s.delta != nil && len(s.delta.again) > 0 }
+
+// outdated reports whether a response is worth it. That a resource is gone is said of types whose responses state
+// everything, in delta too: of others it is known from their parents, and a client may not take it well (case B15).
 func (w *want) outdated(r *resource.Resource, fullState bool) bool {
 	if r == nil {
-		return fullState && w.sent != 0
+		return w.asked || fullState && w.sent != 0
 	}
 	return w.resend || w.sent != r.Hash()
+}
+
+// due is outdated for a type that may have a wildcard too, which then says what is gone.
+func (s *sub) due(w *want, r *resource.Resource) bool {
+	return w.outdated(r, s.typ.FullState && !(s.delta != nil && s.keeps(w.name)))
 }
 
 // named resolves the wanted names.
@@ -87,11 +102,11 @@ func (s *sub) named(src Source) []*resource.Resource {
 // may refer to resources of this type is with the client.
 func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 	s.pending = false
-	if !s.owed && src == s.seen && !s.resends() && !s.behind {
+	if !s.owed && !s.repeats() && src == s.seen && !s.resends() && !s.behind {
 		return outgoing{}, false
 	}
 	var set *resource.Set
-	due := s.owed
+	due := s.owed || s.repeats()
 	if s.wildcard {
 		if set = src.All(); set == nil {
 			return outgoing{}, false // not known, which is not the same as none
@@ -101,7 +116,7 @@ func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 	}
 	named := s.named(src)
 	for i, r := range named {
-		due = due || s.wants[i].outdated(r, s.typ.FullState)
+		due = due || s.due(&s.wants[i], r)
 	}
 	s.seen = src
 	if !due {
@@ -109,18 +124,15 @@ func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 		return outgoing{}, false
 	}
 
-	out := outgoing{response: Response{Type: s.typ}, first: s.sent == ""}
+	out := outgoing{response: Response{Type: s.typ}, first: s.sent == "" && s.delta == nil}
 	var sum resource.Sum
 	if set != nil {
-		if s.set != nil {
-			diff := set.Since(s.set)
-			out.added, out.changed = diff.Added, diff.Changed
+		if s.delta != nil {
+			s.bookChanges(set, &out)
 		} else {
-			out.first = true
+			s.bookAll(set, &out)
 		}
-		out.response.Resources = set.List()
 		out.response.Version = set.Version()
-		s.set = set
 		for _, r := range set.List() {
 			if len(s.wants) == 0 {
 				break
@@ -136,10 +148,26 @@ func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 	return out, true
 }
 
+// bookAll adds a set to a response and books it.
+func (s *sub) bookAll(set *resource.Set, out *outgoing) {
+	if s.set != nil {
+		diff := set.Since(s.set)
+		out.added, out.changed = diff.Added, diff.Changed
+	} else {
+		out.first = true
+	}
+	out.response.Resources = set.List()
+	s.set = set
+}
+
 // keep adds to a set what is gone from it and still referred to: clusters leave last.
 func (s *sub) keep(set *resource.Set, settled func() bool) *resource.Set {
 	s.behind = false
-	if s.set == nil || s.typ.Refers || !s.typ.FullState || len(set.Since(s.set).Removed) == 0 || settled() {
+	if s.set == nil || s.typ.Refers || !s.typ.FullState || len(set.Since(s.set).Removed) == 0 {
+		return set
+	}
+	// A client that comes back with clusters says only after it has subscribed to them what else it has.
+	if s.sent != "" && settled() {
 		return set
 	}
 	s.behind, s.pending = true, true
@@ -158,18 +186,41 @@ func (s *sub) settle(named []*resource.Resource) {
 // book adds the named resources that go out to a response and notes them as sent. The version is that of everything
 // the client then has, whether it is in this response or not, so that it does not depend on the way there.
 func (s *sub) book(named []*resource.Resource, out *outgoing, sum *resource.Sum) {
-	everything := s.full || s.typ.FullState
+	everything := s.full || s.typ.FullState && s.delta == nil
+	var part map[*resource.Resource]struct{} // what is in the response as part of the wildcard
+	removed := out.response.Removed          // by the wildcard
+	var stay []string                        // of that, what is still there for who asks for it by name
 	for i, r := range named {
 		w := &s.wants[i]
-		if s.wildcard && r != nil && s.set.Get(r.Name()) != nil {
-			w.sent, w.resend = r.Hash(), false
-			continue // it is in the set
-		}
+		asked := w.asked
+		w.asked = false
 		if r == nil {
+			if s.delta != nil && (asked || s.typ.FullState && w.sent != 0) && !slices.Contains(removed, w.name) && !s.keeps(w.name) {
+				out.response.Removed = append(out.response.Removed, w.name)
+			}
 			w.sent, w.resend = 0, false
 			continue
 		}
+		if w.name == r.Name() {
+			w.name = r.Name() // share the string with everyone who has the resource
+		}
+		if s.wildcard && s.inSet(r) {
+			if s.delta != nil && w.resend {
+				if part == nil {
+					part = s.delta.inPart()
+				}
+				if _, ok := part[r]; !ok {
+					out.response.Resources = append(out.response.Resources, r)
+					s.delta.part = append(s.delta.part, r)
+				}
+			}
+			w.sent, w.resend = r.Hash(), false
+			continue
+		}
 		sum.Add(r)
+		if slices.Contains(removed, r.Name()) {
+			stay = append(stay, r.Name())
+		}
 		if !everything && !w.outdated(r, false) {
 			continue
 		}
@@ -179,11 +230,20 @@ func (s *sub) book(named []*resource.Resource, out *outgoing, sum *resource.Sum)
 		case w.sent != r.Hash():
 			out.changed = append(out.changed, r.Name())
 		}
-		if w.name == r.Name() {
-			w.name = r.Name() // share the string with everyone who has the resource
-		}
 		s.cured = s.cured || w.refused
 		w.sent, w.resend, w.flying, w.refused = r.Hash(), false, true, false
 		out.response.Resources = append(out.response.Resources, r)
 	}
+	if len(stay) > 0 {
+		out.response.Removed = slices.DeleteFunc(out.response.Removed, func(name string) bool { return slices.Contains(stay, name) })
+	}
+}
+
+// keeps reports whether the wildcard has a name, if only until nothing refers to it any more.
+func (s *sub) keeps(name string) bool { return s.wildcard && s.set != nil && s.set.Get(name) != nil }
+
+// inSet reports whether a resource that is wanted by name is what the wildcard has of that name.
+func (s *sub) inSet(r *resource.Resource) bool {
+	in := s.set.Get(r.Name())
+	return in != nil && (s.delta == nil || in.Hash() == r.Hash())
 }

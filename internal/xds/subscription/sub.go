@@ -15,6 +15,8 @@ type want struct {
 	resend, renewed bool
 	// flying: part of the unacknowledged response. refused: part of a refused one and not acknowledged since.
 	flying, refused bool
+	// asked: if it does not exist, that has to be said (delta).
+	asked bool
 }
 
 // sub is the state of one type.
@@ -39,10 +41,12 @@ type sub struct {
 	pending bool // something newer waits: for Status
 	behind  bool // what was seen last is not all sent: what is gone goes later
 	seen    Source
+
+	delta *delta // nil in the state of the world
 }
 
 func (s *sub) begin(r Request) {
-	s.subscribe(r.Names, true)
+	s.replace(r.Names, true)
 	s.owed, s.full = true, true
 }
 
@@ -60,9 +64,18 @@ func (s *sub) request(r Request) Outcome {
 		s.acknowledge()
 		outcome = Acknowledged
 	}
-	added, dropped := s.subscribe(r.Names, false)
+	var added, dropped bool
+	if s.delta != nil {
+		added, dropped = s.change(r)
+	} else {
+		added, dropped = s.replace(r.Names, false)
+	}
 
 	switch {
+	case added && s.delta != nil:
+		// Answered for exactly the names that it has: who wants others again can say so.
+		s.owed = true
+		s.disarm()
 	case added && (s.typ.FullState || s.renewed):
 		s.owed, s.full = true, true
 		s.disarm()
@@ -92,6 +105,9 @@ func (s *sub) acknowledge() {
 			w.flying, w.refused = false, false
 		}
 	}
+	if s.delta != nil {
+		s.delta.part = nil
+	}
 	if !s.cured {
 		return
 	}
@@ -101,6 +117,9 @@ func (s *sub) acknowledge() {
 		if w := &s.wants[i]; w.refused {
 			w.refused, w.resend = false, true
 		}
+	}
+	if s.delta != nil {
+		s.delta.cure(s.set)
 	}
 }
 
@@ -112,6 +131,15 @@ func (s *sub) refuse(text string) {
 			w.flying, w.refused = false, true
 		}
 	}
+	if s.delta != nil {
+		s.delta.refuse()
+	}
+}
+
+// refusing reports whether the client refused anything that it still wants.
+func (s *sub) refusing() bool {
+	return s.refusedVersion != "" || s.delta != nil && len(s.delta.refused) > 0 ||
+		slices.ContainsFunc(s.wants, func(w want) bool { return w.refused })
 }
 
 func (s *sub) disarm() {
@@ -133,6 +161,17 @@ func (s *sub) resendRenewed() {
 // parentSent books that the client now has parents that it did not have before, and may ask again for what is theirs.
 func (s *sub) parentSent(out outgoing) {
 	s.armed = true
+	if s.delta != nil {
+		if s.typ.SameName {
+			// It follows at once, also for a parent that is new: a client that has the name already does not ask again.
+			for _, r := range out.response.Resources {
+				if w := s.find(r.Name()); w != nil {
+					w.resend = true
+				}
+			}
+		}
+		return
+	}
 	if !s.typ.SameName || out.first {
 		s.renewed = true
 		if s.flying {
@@ -163,15 +202,15 @@ func (s *sub) find(name string) *want {
 	return &s.wants[i]
 }
 
-// subscribe replaces what is wanted, and reports whether anything is wanted that was not before, or the reverse. No
+// replace sets what is wanted, and reports whether anything is wanted that was not before, or the reverse. No
 // names at all mean everything if the first request of the type says so, and nothing later.
-func (s *sub) subscribe(names []string, first bool) (added, dropped bool) {
+func (s *sub) replace(names []string, first bool) (added, dropped bool) {
 	names = slices.Clone(names)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	star := false
 	if s.canWildcard {
-		i, ok := slices.BinarySearch(names, "*")
+		i, ok := slices.BinarySearch(names, all)
 		if star = ok; ok {
 			names = slices.Delete(names, i, i+1)
 		}
