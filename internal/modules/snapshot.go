@@ -53,9 +53,9 @@ type compileOut struct {
 
 func newCompileLoop(in compileIn) (compileOut, error) {
 	var token config.Synced // set before the loop runs
-	loop, err := debounce.NewLoop(in.Changes, debounceOptions(in.Options), func(_ context.Context, b debounce.Batch) error {
+	loop, err := debounce.NewLoop(in.Changes, debounceOptions(in.Options), func(ctx context.Context, b debounce.Batch) error {
 		// A failure is logged and counted, and leaves the last snapshot in force: the next batch makes up for it.
-		_ = in.Publisher.Compile(token, b.Changes, b.UpTo)
+		_ = in.Publisher.Compile(ctx, token, b.Changes, b.UpTo)
 		return nil
 	})
 	if err != nil {

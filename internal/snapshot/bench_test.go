@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -104,7 +105,7 @@ func BenchmarkCompile(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				c := snapshot.NewCompiler(r.stores, mesh, snapshot.Options{})
-				if _, err := c.Compile(r.stores.MarkSynced(), nil); err != nil {
+				if _, err := c.Compile(context.Background(), r.stores.MarkSynced(), nil); err != nil {
 					b.Fatal(err)
 				}
 			}

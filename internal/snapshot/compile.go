@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,8 +57,8 @@ func NewCompiler(stores *config.Stores, mesh func() *meshv1alpha1.MeshConfig, op
 // everything, whatever the changes; so does the first call after one that failed. Records whose content is what it was
 // keep their pointer, always. If no record differs, the result is the snapshot of the call before.
 //
-// The errors are config.ErrNotSynced and ErrNoMesh.
-func (c *Compiler) Compile(token config.Synced, changes map[model.Change]struct{}) (*Snapshot, error) {
+// The errors are config.ErrNotSynced, ErrNoMesh, and the cause of a context that ended meanwhile.
+func (c *Compiler) Compile(ctx context.Context, token config.Synced, changes map[model.Change]struct{}) (*Snapshot, error) {
 	k, base := c.known, c.last
 	// Should anything go wrong from here on, what was read is in doubt, and the next call starts afresh.
 	c.known = nil
@@ -69,7 +70,7 @@ func (c *Compiler) Compile(token config.Synced, changes map[model.Change]struct{
 		k, base, changes = newKnown(), &Snapshot{}, everything(view)
 	}
 	b := &build{known: k, base: base, last: c.last, cluster: c.opts.ClusterID, intern: c.intern}
-	next, err := b.run(view, changes, c.mesh, c.opts.DNSDomain)
+	next, err := b.run(ctx, view, changes, c.mesh, c.opts.DNSDomain)
 	if err != nil {
 		return nil, fmt.Errorf("compile a snapshot: %w", err)
 	}
@@ -95,7 +96,7 @@ type build struct {
 	changed bool
 }
 
-func (b *build) run(view config.View, changes set[model.Change], mesh func() *meshv1alpha1.MeshConfig, domain string) (*Snapshot, error) {
+func (b *build) run(ctx context.Context, view config.View, changes set[model.Change], mesh func() *meshv1alpha1.MeshConfig, domain string) (*Snapshot, error) {
 	next := *b.base
 	next.inbounds.intern = b.intern
 	identityChanged := false
@@ -107,13 +108,18 @@ func (b *build) run(view config.View, changes set[model.Change], mesh func() *me
 		identityChanged = b.base.mesh != nil && !slices.Equal(trustDomains(b.base.mesh.Config), trustDomains(m.Config))
 		next.mesh = m
 	}
-	d := b.known.read(view, changes, domain)
+	d, err := b.known.read(ctx, view, changes, domain)
+	if err != nil {
+		return nil, err
+	}
 	if identityChanged {
 		for n := range b.known.services {
 			d.services[n] = struct{}{}
 		}
 	}
-	b.services(&next, d, domain)
+	if err := b.services(ctx, &next, d, domain); err != nil {
+		return nil, err
+	}
 	b.inbounds(&next.inbounds, d)
 	return &next, nil
 }

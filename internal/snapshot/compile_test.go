@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -51,7 +52,7 @@ func (r *rig) put(objects ...string) {
 func (r *rig) compile() *snapshot.Snapshot {
 	r.t.Helper()
 	changes, _ := r.changes.Take()
-	s, err := r.compiler.Compile(r.stores.MarkSynced(), changes)
+	s, err := r.compiler.Compile(context.Background(), r.stores.MarkSynced(), changes)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -185,15 +186,15 @@ func permute(of []string, visit func([]string)) {
 func TestCompileErrors(t *testing.T) {
 	r := newRig(t)
 	r.put(svcA)
-	if _, err := r.compiler.Compile(config.Synced{}, nil); !errors.Is(err, config.ErrNotSynced) {
+	if _, err := r.compiler.Compile(context.Background(), config.Synced{}, nil); !errors.Is(err, config.ErrNotSynced) {
 		t.Errorf("no token: %v", err)
 	}
-	if _, err := r.compiler.Compile(newSource().stores.MarkSynced(), nil); !errors.Is(err, config.ErrNotSynced) {
+	if _, err := r.compiler.Compile(context.Background(), newSource().stores.MarkSynced(), nil); !errors.Is(err, config.ErrNotSynced) {
 		t.Errorf("a token of other stores: %v", err)
 	}
 	for _, m := range []*meshv1alpha1.MeshConfig{nil, {}} {
 		r.mesh = m
-		if _, err := r.compiler.Compile(r.stores.MarkSynced(), nil); !errors.Is(err, snapshot.ErrNoMesh) {
+		if _, err := r.compiler.Compile(context.Background(), r.stores.MarkSynced(), nil); !errors.Is(err, snapshot.ErrNoMesh) {
 			t.Errorf("mesh config %v: %v", m, err)
 		}
 	}
@@ -204,7 +205,7 @@ func TestCompileErrors(t *testing.T) {
 	// Changes that a failed call was given are not lost.
 	r.put(svcB)
 	changes, _ := r.changes.Take()
-	if _, err := r.compiler.Compile(config.Synced{}, changes); err == nil {
+	if _, err := r.compiler.Compile(context.Background(), config.Synced{}, changes); err == nil {
 		t.Error("compiled without a token")
 	}
 	if r.compile().Service(hostB) == nil {
@@ -299,5 +300,20 @@ func TestHealth(t *testing.T) {
 		if have := strings.Join(got, " "); have != want {
 			t.Errorf("got %s, want %s", have, want)
 		}
+	}
+}
+
+// Compiling ends with its context, and what it left half done is made up for by the next call.
+func TestCompileEndsWithItsContext(t *testing.T) {
+	r := newRig(t)
+	r.put(svcA)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	told := errors.New("told to stop")
+	cancel(told)
+	if _, err := r.compiler.Compile(ctx, r.stores.MarkSynced(), nil); !errors.Is(err, told) {
+		t.Fatalf("error %v, want the cause", err)
+	}
+	if n := len(r.compile().Services()); n != 1 {
+		t.Fatalf("%d services, want 1", n)
 	}
 }

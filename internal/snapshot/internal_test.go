@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -183,7 +184,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	c := NewCompiler(stores, func() *meshv1alpha1.MeshConfig { return &meshv1alpha1.MeshConfig{TrustDomain: "td"} }, Options{})
 	compile := func() *Snapshot {
-		s, err := c.Compile(stores.MarkSynced(), changes)
+		s, err := c.Compile(context.Background(), stores.MarkSynced(), changes)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"maps"
 	"reflect"
 
@@ -97,9 +98,12 @@ type dirty struct {
 }
 
 // read takes in what the changes name, and says what depends on it.
-func (k *known) read(view config.View, changes set[model.Change], domain string) dirty {
+func (k *known) read(ctx context.Context, view config.View, changes set[model.Change], domain string) (dirty, error) {
 	d := dirty{set[name]{}, map[name]*model.Service{}, set[name]{}, set[address]{}}
 	for change := range changes {
+		if ctx.Err() != nil {
+			return d, context.Cause(ctx)
+		}
 		switch n := change.NamespacedName; change.Kind {
 		case model.KindService:
 			k.readService(view, n, domain, d)
@@ -112,7 +116,7 @@ func (k *known) read(view config.View, changes set[model.Change], domain string)
 		}
 	}
 	k.followAliases(domain, d)
-	return d
+	return d, nil
 }
 
 func (k *known) readService(view config.View, n name, domain string, d dirty) {

@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -67,7 +68,7 @@ func TestIncremental(t *testing.T) {
 			r := random{rand.New(rand.NewPCG(seed, 1))}
 			each, some := newSource(), newSource()
 			compile := func(c *snapshot.Compiler, s *source, changes map[model.Change]struct{}) *snapshot.Snapshot {
-				snap, err := c.Compile(s.stores.MarkSynced(), changes)
+				snap, err := c.Compile(context.Background(), s.stores.MarkSynced(), changes)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -97,7 +98,7 @@ func TestIncremental(t *testing.T) {
 					each.mesh = nil
 					each.changes.Add(model.Change{Kind: model.KindMeshConfig})
 					changes, _ := each.changes.Take()
-					if _, err := eachCompiler.Compile(each.stores.MarkSynced(), changes); !errors.Is(err, snapshot.ErrNoMesh) {
+					if _, err := eachCompiler.Compile(context.Background(), each.stores.MarkSynced(), changes); !errors.Is(err, snapshot.ErrNoMesh) {
 						t.Fatalf("compiled without a mesh config: %v", err)
 					}
 					each.mesh = good

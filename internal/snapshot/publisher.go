@@ -39,14 +39,18 @@ func NewPublisher(compiler *Compiler, log *zap.Logger) *Publisher {
 // counts them).
 //
 // An error, or a panic of the compiler, leaves the last snapshot in force and does not count the batch as compiled; it
-// has been logged when Compile returns. Nothing is lost: the next batch compiles everything afresh.
-func (p *Publisher) Compile(token config.Synced, changes map[model.Change]struct{}, upTo uint64) error {
+// has been logged when Compile returns, unless the context ended. Nothing is lost: the next batch compiles everything
+// afresh.
+func (p *Publisher) Compile(ctx context.Context, token config.Synced, changes map[model.Change]struct{}, upTo uint64) error {
 	p.compiling.Lock()
 	defer p.compiling.Unlock()
-	next, err := p.try(token, changes)
+	next, err := p.try(ctx, token, changes)
 
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err != nil && ctx.Err() != nil {
+		return err // it was told to stop, which is no failure
+	}
 	if err != nil {
 		p.failed++
 		p.log.Error("the configuration could not be compiled, the last good one stays in force",
@@ -64,13 +68,13 @@ func (p *Publisher) Compile(token config.Synced, changes map[model.Change]struct
 	return nil
 }
 
-func (p *Publisher) try(token config.Synced, changes map[model.Change]struct{}) (s *Snapshot, err error) {
+func (p *Publisher) try(ctx context.Context, token config.Synced, changes map[model.Change]struct{}) (s *Snapshot, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("compile a snapshot: panic: %v\n%s", v, debug.Stack())
 		}
 	}()
-	return p.compiler.Compile(token, changes)
+	return p.compiler.Compile(ctx, token, changes)
 }
 
 // Compiled counts the changes that are in the live snapshot or one before it.

@@ -75,7 +75,7 @@ func TestPublisher(t *testing.T) {
 	}, snapshot.Options{}), zap.New(logs))
 	compile := func() error {
 		changes, upTo := r.changes.Take()
-		return p.Compile(r.stores.MarkSynced(), changes, upTo)
+		return p.Compile(context.Background(), r.stores.MarkSynced(), changes, upTo)
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
@@ -96,7 +96,7 @@ func TestPublisher(t *testing.T) {
 		}
 		got <- live
 	}()
-	if err := p.Compile(r.stores.MarkSynced(), nil, 1); err != nil {
+	if err := p.Compile(context.Background(), r.stores.MarkSynced(), nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Wait(gone, count); err == nil || !strings.Contains(err.Error(), "1 of 2 changes") {

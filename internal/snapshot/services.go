@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // services compiles the services that are dirty, and the lists they are in.
-func (b *build) services(next *Snapshot, d dirty, domain string) {
+func (b *build) services(ctx context.Context, next *Snapshot, d dirty, domain string) error {
 	domains := trustDomains(next.mesh.Config)
 	entries := map[string]*entry{}
 	records := map[string]*Service{}
@@ -25,6 +26,9 @@ func (b *build) services(next *Snapshot, d dirty, domain string) {
 		}
 	}
 	for n := range d.services {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		hostname := registry.Hostname(n, domain)
 		old := b.base.entries.get(hostname)
 		now := b.entry(n, hostname, domains, d)
@@ -71,6 +75,7 @@ func (b *build) services(next *Snapshot, d dirty, domain string) {
 		}
 	}
 	next.ports, _ = replace(next.ports, byNumber, lists)
+	return nil
 }
 
 // entry compiles one service, or gives nil if there is none. What did not change is the last snapshot's.

@@ -2,6 +2,7 @@ package translate_test
 
 import (
 	"bytes"
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -163,7 +164,7 @@ func TestKeysHoldEverythingThatIsRead(t *testing.T) {
 	}
 	built := map[id][]byte{}
 	for _, edit := range edits {
-		s, err := compiler.Compile(e.sc.Synced, map[model.Change]struct{}{edit.do(t, e): {}})
+		s, err := compiler.Compile(context.Background(), e.sc.Synced, map[model.Change]struct{}{edit.do(t, e): {}})
 		if err != nil {
 			t.Fatal(err)
 		}

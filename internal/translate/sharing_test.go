@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"context"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -197,7 +198,7 @@ func TestChangesTouchWhatTheyMust(t *testing.T) {
 		for _, c := range changes {
 			set[c] = struct{}{}
 		}
-		s, err := compiler.Compile(sc.Synced, set)
+		s, err := compiler.Compile(context.Background(), sc.Synced, set)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,7 +246,7 @@ func TestMeshConfigIsAKey(t *testing.T) {
 	compiler := snapshot.NewCompiler(sc.Stores, func() *meshv1alpha1.MeshConfig { return current }, snapshot.Options{})
 	compile := func(changes map[model.Change]struct{}) *snapshot.Snapshot {
 		t.Helper()
-		s, err := compiler.Compile(sc.Synced, changes)
+		s, err := compiler.Compile(context.Background(), sc.Synced, changes)
 		if err != nil {
 			t.Fatal(err)
 		}

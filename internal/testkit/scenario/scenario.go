@@ -6,6 +6,7 @@
 package scenario
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -106,7 +107,7 @@ func (s *Scenario) Compiler(edit func(*meshv1alpha1.MeshConfig)) *snapshot.Compi
 // Snapshot compiles the scenario once.
 func (s *Scenario) Snapshot(t testing.TB, edit func(*meshv1alpha1.MeshConfig)) *snapshot.Snapshot {
 	t.Helper()
-	snap, err := s.Compiler(edit).Compile(s.Synced, nil)
+	snap, err := s.Compiler(edit).Compile(context.Background(), s.Synced, nil)
 	if err != nil {
 		t.Fatalf("%s: %v", s.Name, err)
 	}
