@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/translate"
@@ -70,16 +71,51 @@ func TestCodec(t *testing.T) {
 	}
 }
 
+// The same for delta: names and versions go before the frames, in the bytes that all streams share.
+func TestDeltaCodec(t *testing.T) {
+	list := clusters(t, 3, 300) // long enough for a length of two bytes
+	r := subscription.Response{
+		Type: resource.TypeOf(resource.ClusterType), Version: "v", Nonce: "n", Resources: list, Removed: []string{"gone", "too"},
+	}
+	bytes, err := Codec().Marshal(encodeDelta(r))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared, frame := bytes[0].ReadOnlyData(), list[0].Frame().ReadOnlyData()
+	if &shared[len(shared)-len(frame)] != &frame[0] {
+		t.Error("the frame was copied")
+	}
+	var got discoveryv3.DeltaDiscoveryResponse
+	if err := Codec().Unmarshal(bytes, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := &discoveryv3.DeltaDiscoveryResponse{
+		SystemVersionInfo: "v", TypeUrl: resource.ClusterType, Nonce: "n", RemovedResources: []string{"gone", "too"},
+	}
+	for _, res := range list {
+		var a anypb.Any
+		if err := proto.Unmarshal(res.Any(), &a); err != nil {
+			t.Fatal(err)
+		}
+		want.Resources = append(want.Resources, &discoveryv3.Resource{Name: res.Name(), Version: res.Version(), Resource: &a})
+	}
+	if diff := cmp.Diff(want, &got, protocmp.Transform()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // Sending a configuration once more costs references only.
 func TestEncodingDoesNotCopy(t *testing.T) {
 	r := subscription.Response{Type: resource.TypeOf(resource.ClusterType), Version: "v", Nonce: "n", Resources: clusters(t, 2000, 1500)}
-	result := testing.Benchmark(func(b *testing.B) {
-		b.ReportAllocs()
-		for range b.N {
-			_ = encodeSotW(r)
+	for _, encode := range []func(subscription.Response) wireMessage{encodeSotW, encodeDelta} {
+		result := testing.Benchmark(func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				_ = encode(r)
+			}
+		})
+		if got := result.AllocedBytesPerOp(); got > 64<<10 {
+			t.Errorf("%d bytes are allocated to send 3 MB once more", got)
 		}
-	})
-	if got := result.AllocedBytesPerOp(); got > 64<<10 {
-		t.Errorf("%d bytes are allocated to send 3 MB once more", got)
 	}
 }

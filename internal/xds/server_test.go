@@ -94,6 +94,7 @@ func testAllTypes(t *testing.T, p protocol) {
 	}
 
 	// A type that does not change is not sent again.
+	r.quiet()
 	r.set("lds l=3").publish()
 	s := r.want(c, "lds l=3")
 	if n := len(s.Responses); n != before+5 {
