@@ -61,6 +61,8 @@ func TestUsageErrors(t *testing.T) {
 		{args: "graph why source.load", want: []string{"2 arguments"}},
 		{args: "graph why source.load listeners.plaintex", want: []string{"listeners.plaintex"}},
 		{args: "graph rdeps nobody", want: []string{"nobody"}},
+		{args: "graph verify --grpc-addr :1", want: []string{"--grpc-addr", "every combination"}},
+		{args: "graph lock --dir .", want: []string{"--dir", "every combination"}},
 		{args: "graph lock a b", want: []string{"one argument"}},
 		{args: "startup blam", want: []string{`did you mean "blame"`}},
 		{args: "startup blame a b", want: []string{"one argument"}},

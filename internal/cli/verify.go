@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/lifecycle/lock"
@@ -47,6 +48,7 @@ check also that nothing the lock file records was removed or weakened.
 The exit code is 1 if anything is found.`,
 		Example: "  meshd graph verify --lock startup.lock",
 		Args:    noArgs,
+		PreRunE: noSettings,
 		RunE: func(*cobra.Command, []string) error {
 			v, err := verify(file)
 			if err != nil {
@@ -77,6 +79,16 @@ func (v verdict) failure() error {
 		return fmt.Errorf("%s does not record what is new: look at it, and run \"meshd graph lock %s\"", v.Lock, v.Lock)
 	}
 	return errors.New("the start-up graph breaks what it promises")
+}
+
+// noSettings refuses the flags of discovery where they would be ignored.
+func noSettings(cmd *cobra.Command, _ []string) (err error) {
+	(&settings{}).visit(cmd.Flags(), func(f *pflag.Flag) {
+		if f.Changed && err == nil {
+			err = usageError(fmt.Errorf("--%s has no effect on %q, which is about every combination of flags", f.Name, cmd.CommandPath()))
+		}
+	})
+	return err
 }
 
 func verify(file string) (verdict, error) {
@@ -138,7 +150,8 @@ func (p *process) graphLock() *cobra.Command {
 		Short: "Record the start-up graph in a lock file, to be committed",
 		Long: `Write down every fact of the start-up graph, one a line and sorted: phases and other tags of steps,
 who needs, reads and contributes what, and the orders that follow. 'meshd graph verify --lock' compares.`,
-		Args: fileAtMost,
+		Args:    fileAtMost,
+		PreRunE: noSettings,
 		RunE: func(_ *cobra.Command, args []string) error {
 			current, _, err := currentLock()
 			if err != nil {
@@ -200,6 +213,7 @@ func (p *process) graphDiff() *cobra.Command {
 		Short:   "Compare two lock files",
 		Example: "  git show HEAD~1:startup.lock | meshd graph diff - startup.lock",
 		Args:    exactArgs(2),
+		PreRunE: noSettings,
 		RunE: func(_ *cobra.Command, args []string) error {
 			before, err := readLock(args[0])
 			if err != nil {
