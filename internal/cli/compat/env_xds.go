@@ -20,8 +20,8 @@ func xdsEnv() []Setting {
 		Setting{Name: "ISTIO_GPRC_MAXRECVMSGSIZE", Verdict: Refused, Note: "gRPC's default applies, 4 MiB a message; remove it."},
 		Setting{Name: "GRPC_KEEPALIVE_INTERVAL", Verdict: Refused, Note: "Not yet in this version: gRPC's own keepalive defaults apply; remove it."},
 		Setting{Name: "GRPC_KEEPALIVE_TIMEOUT", Verdict: Refused, Note: "Not yet in this version: gRPC's own keepalive defaults apply; remove it."},
-		Setting{Name: "ISTIO_DELTA_XDS", Verdict: Refused, Accepts: as("false"),
-			Note: "Not yet in this version: proxies must ask for the state of the world (`ISTIO_DELTA_XDS=false` at the agent)."},
+		Setting{Name: "ISTIO_DELTA_XDS", Verdict: Refused, Accepts: as("true", "false"),
+			Note: "Both protocols are always served and the agent chooses: set it there."},
 
 		Setting{Name: "PILOT_ENABLE_XDS_CACHE", Verdict: Refused, Accepts: as("true"), Note: oneCopy},
 		Setting{Name: "PILOT_ENABLE_CDS_CACHE", Verdict: Refused, Accepts: as("true"), Note: oneCopy},

@@ -37,6 +37,7 @@ func NewSet(list []*Resource) *Set {
 		s.claimed = s.claimed || r.Claimed()
 		sum.Add(r)
 	}
+	s.list = slices.Clip(s.list) // who appends to it gets a copy
 	s.version = sum.Version()
 	return s
 }

@@ -160,7 +160,10 @@ func (s *sub) bookChanges(set *resource.Set, out *outgoing) {
 		}
 	}
 	if before == nil || s.full {
-		r.Resources = slices.DeleteFunc(slices.Clone(set.List()), (*resource.Resource).Claimed)
+		r.Resources = set.List()
+		if before != nil { // some of it may only be claimed by the client
+			r.Resources = slices.DeleteFunc(slices.Clone(r.Resources), (*resource.Resource).Claimed)
+		}
 	}
 	for _, name := range d.again {
 		now, was := set.Get(name), (*resource.Resource)(nil)
