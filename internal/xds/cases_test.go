@@ -208,7 +208,9 @@ func testCaseB15(t *testing.T, p protocol) {
 		r.count(c, strings.Fields(line)[0], 1)
 	}
 	r.quiet()
-	r.set("cds a=1").set("eds a=1").set("lds in=1 a=1").set("rds a=1").publish()
+	r.set("cds a=1").set("eds a=2").set("lds in=1 a=1").set("rds a=2").publish()
+	r.count(c, "eds", 2)
+	r.count(c, "rds", 2)
 	r.want(c, "cds a=1")
 	r.want(c, "lds a=1 in=1")
 	r.set("lds a=1").publish()
