@@ -214,3 +214,29 @@ func TestTypeOrder(t *testing.T) {
 		}
 	}
 }
+
+// What a client says it has is compared like resources, never sent, and leaves nothing behind in a set that all share.
+func TestClaims(t *testing.T) {
+	pool := NewStore().NewPool(model.FlavorEnvoy, ClusterType, func(f Failure) { t.Error(f.Err) })
+	var list []*Resource
+	for _, name := range []string{"same", "old", "strange", "new"} {
+		r, err := pool.Get(translate.Recipe{Name: name, Build: func() (proto.Message, error) { return &clusterv3.Cluster{Name: name}, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, r)
+	}
+	set := NewSet(list)
+	same := list[0].Version()
+	had := NewSet([]*Resource{Claim("same", same), Claim("old", FormatVersion(7)), Claim("strange", "2026-11-30/1"), Claim("gone", same)})
+	d := set.Since(had)
+	if got := fmt.Sprint(d.Added, d.Changed, d.Removed); got != "[new] [old strange] [gone]" {
+		t.Errorf("added, changed, removed: %s", got)
+	}
+	if len(set.diffs) != 0 {
+		t.Error("the set remembers what one client had")
+	}
+	if u := set.With(had); !u.Get("gone").Claimed() || u.Get("new").Claimed() || NewSet(u.List()).Version() == set.Version() {
+		t.Error("with what is gone it is the same, or what is gone counts as real")
+	}
+}

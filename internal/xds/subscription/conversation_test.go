@@ -17,7 +17,7 @@ import (
 
 // A script is a conversation, one line each:
 //
-//	= cds a=1 b=1        the resources of a type are these from now on
+//	= cds a=1 b=1        the resources of a type are these from now on; one of value 0 is not part of the wildcard
 //	& cds a=1 b=1        the same, together with the next = line
 //	? cds                the type is not known from now on
 //	> cds                a request; names may follow, and then
@@ -70,7 +70,9 @@ func (f *fakeSource) All() *resource.Set {
 	}
 	var list []*resource.Resource
 	for _, name := range slices.Sorted(maps.Keys(f.content)) {
-		list = append(list, f.make(name))
+		if f.content[name] != "0" {
+			list = append(list, f.make(name))
+		}
 	}
 	return resource.NewSet(list)
 }

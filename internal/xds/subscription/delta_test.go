@@ -437,6 +437,54 @@ func TestDelta(t *testing.T) {
 			< lds l=2
 			> lds
 			< cds -v1`},
+		{"a cluster that is wanted by name too, and comes back before it went", `
+			= cds v1=1
+			= lds l=1
+			> cds +* +v1
+			< cds v1=1
+			> cds
+			> lds
+			< lds l=1
+			> lds
+			& cds
+			= lds l=2
+			< lds l=2
+			= cds v1=1
+			> lds
+			= cds
+			< cds -v1
+			> cds
+			= cds v1=1
+			< cds v1=1`},
+		{"what is no longer part of everything, and still there by name", `
+			= cds a=1 b=1
+			> cds +* +a
+			< cds a=1 b=1
+			> cds
+			= cds a=0 b=0
+			< cds a=0 -b
+			> cds
+			= cds a=0 b=1
+			< cds b=1`},
+		{"clusters stay until the rest of what was refused is there", `
+			= cds a=1 b=1
+			= lds k=1 l=1
+			> cds
+			< cds a=1 b=1
+			> cds
+			> lds
+			< lds k=1 l=1
+			> lds
+			& cds a=1
+			= lds k=2 l=2
+			< lds k=2 l=2
+			> lds !no
+			= lds k=3 l=2
+			< lds k=3
+			> lds
+			< lds l=2
+			> lds
+			< cds -b`},
 		{"clusters stay while listeners without them are refused", `
 			= cds a=1 b=1
 			= lds k=1 l=1
@@ -504,7 +552,9 @@ func (p *player) want(short string, names []string) {
 	for _, old := range p.names[short] {
 		if !slices.Contains(names, old) {
 			r.Unsubscribe = append(r.Unsubscribe, old)
-			delete(p.has[url], old)
+			if p.machine.encoding == Delta || !resource.TypeOf(url).FullState {
+				delete(p.has[url], old) // beside a wildcard it has to be told again
+			}
 		}
 	}
 	for _, name := range names {
@@ -622,12 +672,13 @@ func TestRandomly(t *testing.T) {
 					p.pump()
 				}
 			case 4, 5:
-				if !resource.TypeOf(urls[short]).FullState {
-					wanted := slices.DeleteFunc(slices.Clone(names), func(string) bool { return rnd.IntN(2) == 0 })
-					for _, p := range players {
-						if len(wanted) > 0 {
-							p.want(short, wanted)
-						}
+				wanted := slices.DeleteFunc(slices.Clone(names), func(string) bool { return rnd.IntN(2) == 0 })
+				if resource.TypeOf(urls[short]).FullState {
+					wanted = append(wanted, all)
+				}
+				for _, p := range players {
+					if len(wanted) > 0 {
+						p.want(short, wanted)
 					}
 				}
 			case 6:

@@ -83,7 +83,7 @@ func (w *want) outdated(r *resource.Resource, fullState bool) bool {
 
 // due is outdated for a type that may have a wildcard too, which then says what is gone.
 func (s *sub) due(w *want, r *resource.Resource) bool {
-	return w.outdated(r, s.typ.FullState && !(s.delta != nil && s.keeps(w.name)))
+	return w.outdated(r, s.typ.FullState && !s.keeps(w.name))
 }
 
 // named resolves the wanted names.
@@ -178,8 +178,15 @@ func (s *sub) keep(set *resource.Set, settled func() bool) *resource.Set {
 func (s *sub) settle(named []*resource.Resource) {
 	for i, r := range named {
 		if r == nil {
-			s.wants[i].sent, s.wants[i].resend = 0, false
+			s.missing(&s.wants[i])
 		}
+	}
+}
+
+// missing books that a wanted name does not exist. What the wildcard keeps the client still has.
+func (s *sub) missing(w *want) {
+	if w.resend = false; !s.keeps(w.name) {
+		w.sent = 0
 	}
 }
 
@@ -198,7 +205,7 @@ func (s *sub) book(named []*resource.Resource, out *outgoing, sum *resource.Sum)
 			if s.delta != nil && (asked || s.typ.FullState && w.sent != 0) && !slices.Contains(removed, w.name) && !s.keeps(w.name) {
 				out.response.Removed = append(out.response.Removed, w.name)
 			}
-			w.sent, w.resend = 0, false
+			s.missing(w)
 			continue
 		}
 		if w.name == r.Name() {
