@@ -1,4 +1,4 @@
-// Guard reports code that breaks the rules of the house which the compiler can't check:
+// Command guard reports code that breaks the rules of the house which the compiler can't check:
 //
 //	go run ./tools/guard ./...
 //
