@@ -215,9 +215,8 @@ func TestMountedConfigMap(t *testing.T) {
 		r.wantDomain("v" + v + ".example")
 		r.must(os.RemoveAll(filepath.Join(dir, "..1")))
 	}
-	if n := r.changes.Load(); n != 4 {
-		t.Errorf("%d changes, want 4", n)
-	}
+	// Each is told after it has come into force.
+	r.eventually("four changes", func() bool { return r.changes.Load() == 4 })
 }
 
 // TestBetweenLoadAndRun checks that an edit in between is not lost.
