@@ -76,18 +76,21 @@ Try it on the sample mesh, then edit a file below it and watch what happens:
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError(fmt.Errorf("unknown command %q%s", args[0], suggestions(cmd, args[0])))
-			}
-			return cmd.Help()
-		},
+		RunE:          helpOnly,
 	}
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.AddCommand(p.discovery(), p.graph(), p.startup(), p.request(), p.version())
 	return root
+}
+
+// helpOnly is what a command does that only has others below it: what is not one of them is a usage error.
+func helpOnly(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError(fmt.Errorf("unknown command %q%s", args[0], suggestions(cmd, args[0])))
+	}
+	return cmd.Help()
 }
 
 func suggestions(cmd *cobra.Command, word string) string {

@@ -82,7 +82,7 @@ func (p *process) runDiscovery(s *settings) error {
 	if err != nil {
 		return usageError(err)
 	}
-	format, err := logging.ParseFormat(s.logForms)
+	format, err := logging.ParseFormat(s.logFormat)
 	if err != nil {
 		return usageError(err)
 	}

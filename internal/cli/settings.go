@@ -20,8 +20,8 @@ import (
 
 // settings are the flags of `meshd discovery`. `meshd graph` takes them too, because they decide what is in the graph.
 type settings struct {
-	options            modules.Options
-	logLevel, logForms string
+	options             modules.Options
+	logLevel, logFormat string
 }
 
 // addTo declares the flags. Each has an environment variable, which its usage names; a flag goes before a variable,
@@ -42,7 +42,7 @@ func (s *settings) addTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.EndpointDebounceMax, "endpoint-debounce-max", 100*time.Millisecond, "the same as --debounce-max, for changes of endpoints alone")
 	flags.DurationVar(&o.Drain, "drain", 10*time.Second, "time for clients to move to another replica when the process stops; 55s at the most")
 	flags.StringVar(&s.logLevel, "log-level", "info", "least level to log: debug, info, warn, error; for single components as in xds=debug,default=info")
-	flags.StringVar(&s.logForms, "log-format", "text", "form of the log: text or json")
+	flags.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")
 	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " (env " + envName(f.Name) + ")" })
 }
 
@@ -164,7 +164,7 @@ func (s *settings) validate() error {
 			}
 		}
 	}
-	if _, err := logging.ParseFormat(s.logForms); err != nil {
+	if _, err := logging.ParseFormat(s.logFormat); err != nil {
 		bad("log-format", "%v", err)
 	}
 	return errors.Join(errs...)

@@ -31,12 +31,7 @@ func (p *process) startup() *cobra.Command {
   meshd startup plot > startup.svg
   meshd startup diff before.json after.json`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError(fmt.Errorf("unknown command %q%s", args[0], suggestions(cmd, args[0])))
-			}
-			return cmd.Help()
-		},
+		RunE: helpOnly,
 	}
 	cmd.AddCommand(
 		p.startupView("blame", "List constructors and steps by the time that they took themselves", func(r lifecycle.Record) view { return timeline.Blame(r) }),

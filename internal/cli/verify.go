@@ -93,6 +93,7 @@ func noSettings(cmd *cobra.Command, _ []string) (err error) {
 
 func verify(file string) (verdict, error) {
 	v := verdict{OK: true}
+	var variants []lock.Variant
 	for _, variant := range modules.Variants() {
 		plan, violations := lifecycle.Analyze(modules.All(variant.Options))
 		found := verifiedVariant{Name: variant.Name, Steps: len(plan.Steps), Violations: violations}
@@ -104,6 +105,7 @@ func verify(file string) (verdict, error) {
 		}
 		v.OK = v.OK && len(found.Violations) == 0
 		v.Variants = append(v.Variants, found)
+		variants = append(variants, lock.Variant{Name: variant.Name, Plan: plan})
 	}
 	if file == "" || !v.OK { // a plan that is not sound cannot be compared
 		return v, nil
@@ -112,10 +114,11 @@ func verify(file string) (verdict, error) {
 	if err != nil {
 		return v, err
 	}
-	current, plan, err := currentLock()
+	current, err := lock.Of(variants)
 	if err != nil {
 		return v, err
 	}
+	plan := variants[0].Plan // the one with all components
 	v.Lock = file
 	v.Findings = lock.Verify(locked, current, func(before, after string) []string { return rules.Serving(plan, before, after) })
 	v.OK = len(v.Findings) == 0
@@ -153,7 +156,7 @@ who needs, reads and contributes what, and the orders that follow. 'meshd graph 
 		Args:    fileAtMost,
 		PreRunE: noSettings,
 		RunE: func(_ *cobra.Command, args []string) error {
-			current, _, err := currentLock()
+			current, err := currentLock()
 			if err != nil {
 				return err
 			}
@@ -176,18 +179,17 @@ who needs, reads and contributes what, and the orders that follow. 'meshd graph 
 	}
 }
 
-// currentLock makes the lock of the code, and the plan of its first variant, which has all components.
-func currentLock() (*lock.Lock, *lifecycle.Plan, error) {
+// currentLock makes the lock of the code.
+func currentLock() (*lock.Lock, error) {
 	var variants []lock.Variant
 	for _, v := range modules.Variants() {
 		plan, err := planOf(v.Options)
 		if err != nil {
-			return nil, nil, fmt.Errorf("variant %s: %w", v.Name, err)
+			return nil, fmt.Errorf("variant %s: %w", v.Name, err)
 		}
 		variants = append(variants, lock.Variant{Name: v.Name, Plan: plan})
 	}
-	l, err := lock.Of(variants)
-	return l, variants[0].Plan, err
+	return lock.Of(variants)
 }
 
 func readLock(file string) (*lock.Lock, error) {
