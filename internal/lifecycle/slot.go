@@ -147,14 +147,6 @@ func (g Gate[T]) Wait(ctx context.Context) (T, error) {
 	}
 }
 
-// Opened makes a slot that is set, for tests that build a subsystem without a runner.
-func Opened[T any](v T) Published[T] {
-	s := NewSlot[T]()
-	s.value, s.given = v, true
-	s.open()
-	return s.Publish()
-}
-
 // setting is the runner's view of a slot of any type.
 type setting interface {
 	bind(setter string, phase Phase)

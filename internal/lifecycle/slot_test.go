@@ -93,16 +93,6 @@ func TestGateWaits(t *testing.T) {
 	})
 }
 
-func TestOpenedIsThere(t *testing.T) {
-	p := lifecycle.Opened(7)
-	got, err := p.Loaded.Get(t.Context())
-	peeked, ok := p.Peek.TryGet()
-	waited, waitErr := p.Gate.Wait(t.Context())
-	if err != nil || waitErr != nil || !ok || got != 7 || peeked != 7 || waited != 7 {
-		t.Errorf("%v %v, %v %v, %v %v", got, err, peeked, ok, waited, waitErr)
-	}
-}
-
 // A reader that nobody made is an error to read, not a panic.
 func TestEmptyLoaded(t *testing.T) {
 	if _, err := (lifecycle.Loaded[lazy]{}).Get(t.Context()); !errors.Is(err, lifecycle.ErrNotLoaded) || !strings.Contains(err.Error(), "nobody published it") {
