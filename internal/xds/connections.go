@@ -18,8 +18,20 @@ type Connection struct {
 	Peer     string
 	Protocol subscription.Encoding
 	Since    time.Time
-	Types    []subscription.Status
+	Types    []TypeStatus
+
+	interests func() []subscription.Interest
 }
+
+// TypeStatus is the state of one type of a stream.
+type TypeStatus struct {
+	subscription.Status
+	// SentAt is when the last response was made; zero if there was none.
+	SentAt time.Time
+}
+
+// Interests gives what the client wants at this moment, unlike the rest of a Connection, and where that comes from.
+func (c Connection) Interests() []subscription.Interest { return c.interests() }
 
 // Connections is the table of streams that are open. The server fills it, debug pages read it.
 type Connections struct {
@@ -55,18 +67,33 @@ func (c *Connections) Len() int {
 	return len(c.open)
 }
 
-func (c *Connections) add(p *model.Proxy, peer string, protocol subscription.Encoding, since time.Time) uint64 {
+// add takes a stream in and numbers it.
+func (c *Connections) add(conn Connection) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last++
-	c.open[c.last] = &Connection{ID: c.last, Proxy: p, Peer: peer, Protocol: protocol, Since: since}
+	conn.ID = c.last
+	c.open[c.last] = &conn
 	return c.last
 }
 
-func (c *Connections) update(id uint64, types []subscription.Status) {
+func (c *Connections) update(id uint64, types []subscription.Status, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open[id].Types = types
+	conn := c.open[id]
+	out := make([]TypeStatus, len(types))
+	for i, s := range types {
+		out[i] = TypeStatus{s, now}
+		for _, before := range conn.Types {
+			if before.Type.URL == s.Type.URL && before.Nonce == s.Nonce {
+				out[i].SentAt = before.SentAt
+			}
+		}
+		if s.Nonce == "" {
+			out[i].SentAt = time.Time{}
+		}
+	}
+	conn.Types = out
 }
 
 func (c *Connections) remove(id uint64) {

@@ -316,7 +316,13 @@ func (r *rig) introduce(c *xdsclient.Client, nodeID, typeURL string) {
 }
 
 // types gives what the server shows of its only stream.
-func (r *rig) types() []subscription.Status { return r.server.deps.Connections.List()[0].Types }
+func (r *rig) types() []subscription.Status {
+	var out []subscription.Status
+	for _, s := range r.server.deps.Connections.List()[0].Types {
+		out = append(out, s.Status)
+	}
+	return out
+}
 
 // quiet waits until everything that was sent is answered.
 func (r *rig) quiet() {

@@ -43,7 +43,7 @@ type stream struct {
 	id         uint64
 	proxy      *model.Proxy
 	version    string // as metrics count it
-	machine    *subscription.Machine
+	machine    machine
 	generation *generation
 	classes    map[string]*class // of the generation, by type URL; nil for one that cannot be made
 }
@@ -236,9 +236,11 @@ func (st *stream) connected(p *model.Proxy) {
 		addr = from.Addr.String()
 	}
 	st.proxy = p
-	st.id = st.server.deps.Connections.add(p, addr, st.wire.encoding(), time.Now())
+	st.machine.m = subscription.New(st.wire.encoding(), st.wildcard, subscription.Nonces(rand.Text()[:8]))
+	st.id = st.server.deps.Connections.add(Connection{
+		Proxy: p, Peer: addr, Protocol: st.wire.encoding(), Since: time.Now(), interests: st.machine.Interests,
+	})
 	st.log = st.log.With(zap.String("node", p.ID), zap.Uint64("connection", st.id))
-	st.machine = subscription.New(st.wire.encoding(), st.wildcard, subscription.Nonces(rand.Text()[:8]))
 	st.version = st.server.metrics.version(p.Metadata.IstioVersion)
 	st.server.metrics.connected.WithLabelValues(st.version).Inc()
 	st.log.Info("a client connected", zap.String("peer", addr), zap.String("flavor", string(p.Flavor)), zap.Stringer("protocol", st.wire.encoding()))
@@ -251,7 +253,9 @@ func (st *stream) disconnected(err error) {
 }
 
 // publish shows the state of the stream to debug pages.
-func (st *stream) publish() { st.server.deps.Connections.update(st.id, st.machine.Status()) }
+func (st *stream) publish() {
+	st.server.deps.Connections.update(st.id, st.machine.Status(), time.Now())
+}
 
 func (st *stream) wildcard(typeURL string) bool {
 	g := st.server.generators[kind{st.proxy.Flavor, typeURL}]
