@@ -2,6 +2,7 @@ package config
 
 import (
 	"sync"
+	"time"
 
 	"github.com/meshd/meshd/internal/model"
 )
@@ -11,6 +12,7 @@ type Changes struct {
 	mu      sync.Mutex
 	pending map[model.Change]struct{}
 	added   uint64
+	since   time.Time // of the oldest one pending
 	ready   chan struct{}
 }
 
@@ -22,6 +24,9 @@ func NewChanges() *Changes {
 // Add merges a change in. It is a Sink.
 func (c *Changes) Add(change model.Change) {
 	c.mu.Lock()
+	if len(c.pending) == 0 {
+		c.since = time.Now()
+	}
 	c.pending[change] = struct{}{}
 	c.added++
 	c.mu.Unlock()
@@ -41,6 +46,13 @@ func (c *Changes) Added() uint64 {
 
 // Ready receives once or more after changes were added. A receiver calls Take; it may find nothing.
 func (c *Changes) Ready() <-chan struct{} { return c.ready }
+
+// Since says when the oldest of the changes came that wait to be taken; false if none do.
+func (c *Changes) Since() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.since, len(c.pending) > 0
+}
 
 // Take gives the merged changes, leaves none behind, and says how many had been added when it did.
 func (c *Changes) Take() (changes map[model.Change]struct{}, upTo uint64) {

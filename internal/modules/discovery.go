@@ -8,6 +8,7 @@ import (
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds"
+	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
@@ -26,6 +27,7 @@ type discoveryIn struct {
 	Live        lifecycle.Peek[*snapshot.Live]
 	Gate        lifecycle.Gate[*snapshot.Live]
 	Connections *xds.Connections
+	Pushes      *push.Journal
 	Metrics     *prometheus.Registry
 	Log         *zap.Logger
 }
@@ -33,7 +35,7 @@ type discoveryIn struct {
 func newDiscovery(in discoveryIn) (*xds.Server, error) {
 	return xds.New(xds.Deps{
 		Table: in.Table, Store: in.Resources, Live: in.Live.TryGet, Gate: in.Gate.Wait,
-		Connections: in.Connections, Log: in.Log.Named("xds"), Registerer: in.Metrics,
+		Connections: in.Connections, Pushes: in.Pushes, Log: in.Log.Named("xds"), Registerer: in.Metrics,
 	})
 }
 

@@ -21,8 +21,8 @@ func meshConfig() lifecycle.Component {
 }
 
 // newMeshSource counts the first config as a change too: so there is always one to compile, also of an empty directory.
-func newMeshSource(o Options, changes *config.Changes, log *zap.Logger) *mesh.Source {
-	return mesh.New(o.MeshConfig, func() { changes.Add(model.Change{Kind: model.KindMeshConfig}) }, log.Named("mesh-config"))
+func newMeshSource(o Options, sink config.Sink, log *zap.Logger) *mesh.Source {
+	return mesh.New(o.MeshConfig, func() { sink(model.Change{Kind: model.KindMeshConfig}) }, log.Named("mesh-config"))
 }
 
 type meshLoadOut struct {

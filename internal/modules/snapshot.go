@@ -13,6 +13,7 @@ import (
 	"github.com/meshd/meshd/internal/mesh"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds/debounce"
+	"github.com/meshd/meshd/internal/xds/push"
 )
 
 // MaxDebounce is the longest window of changes: the budget of the first snapshot has room for it, and for compiling.
@@ -26,7 +27,7 @@ func snapshots() lifecycle.Component {
 	}
 }
 
-func newPublisher(o Options, stores *config.Stores, meshConfig lifecycle.Loaded[*mesh.Live], log *zap.Logger) *snapshot.Publisher {
+func newPublisher(o Options, stores *config.Stores, meshConfig lifecycle.Loaded[*mesh.Live], pushes *push.Journal, log *zap.Logger) *snapshot.Publisher {
 	current := func() *meshv1alpha1.MeshConfig {
 		live, err := meshConfig.Get(context.Background())
 		if err != nil {
@@ -35,13 +36,14 @@ func newPublisher(o Options, stores *config.Stores, meshConfig lifecycle.Loaded[
 		return live.Current()
 	}
 	compiler := snapshot.NewCompiler(stores, current, snapshot.Options{DNSDomain: o.Domain, ClusterID: o.ClusterID})
-	return snapshot.NewPublisher(compiler, log.Named("snapshot"))
+	return snapshot.NewPublisher(compiler, log.Named("snapshot"), func(s *snapshot.Snapshot) { pushes.Publish(s.Version()) })
 }
 
 type compileIn struct {
 	fx.In
 	Options   Options
 	Changes   *config.Changes
+	Pushes    *push.Journal
 	Synced    lifecycle.Gate[config.Synced]
 	Publisher *snapshot.Publisher
 }
@@ -55,7 +57,9 @@ func newCompileLoop(in compileIn) (compileOut, error) {
 	var token config.Synced // set before the loop runs
 	loop, err := debounce.NewLoop(in.Changes, debounceOptions(in.Options), func(ctx context.Context, b debounce.Batch) error {
 		// A failure is logged and counted, and leaves the last snapshot in force: the next batch makes up for it.
+		in.Pushes.Begin(b)
 		_ = in.Publisher.Compile(ctx, token, b.Changes, b.UpTo)
+		in.Pushes.End()
 		return nil
 	})
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 // Publisher compiles batches of changes, publishes the snapshots, and knows how many changes are in them. The live
 // snapshot is to be had only from Wait, so nobody can read one before what it waits for is compiled.
 type Publisher struct {
-	log *zap.Logger
+	log      *zap.Logger
+	announce func(*Snapshot)
 
 	// compiling is held while a batch is compiled; mu never is.
 	compiling sync.Mutex
@@ -29,9 +30,10 @@ type Publisher struct {
 	advanced chan struct{}
 }
 
-// NewPublisher makes a publisher that has compiled nothing.
-func NewPublisher(compiler *Compiler, log *zap.Logger) *Publisher {
-	return &Publisher{compiler: compiler, log: log, advanced: make(chan struct{})}
+// NewPublisher makes a publisher that has compiled nothing. announce is called with each new snapshot before anybody can
+// read it.
+func NewPublisher(compiler *Compiler, log *zap.Logger, announce func(*Snapshot)) *Publisher {
+	return &Publisher{compiler: compiler, log: log, announce: announce, advanced: make(chan struct{})}
 }
 
 // Compile compiles a batch and publishes the snapshot. The first one reads everything, so an empty batch makes the
@@ -56,6 +58,9 @@ func (p *Publisher) Compile(ctx context.Context, token config.Synced, changes ma
 		p.log.Error("the configuration could not be compiled, the last good one stays in force",
 			zap.Error(err), zap.Int("changes", len(changes)), zap.Uint64("failures", p.failed))
 		return err
+	}
+	if p.live == nil || p.live.Current() != next {
+		p.announce(next)
 	}
 	if p.live == nil {
 		p.live = NewLive(next)

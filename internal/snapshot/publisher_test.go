@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,12 +68,13 @@ func TestPublisher(t *testing.T) {
 	r := newRig(t)
 	var boom func()
 	logs, logged := observer.New(zap.ErrorLevel)
+	var announced []*snapshot.Snapshot
 	p := snapshot.NewPublisher(snapshot.NewCompiler(r.stores, func() *meshv1alpha1.MeshConfig {
 		if boom != nil {
 			boom()
 		}
 		return r.mesh
-	}, snapshot.Options{}), zap.New(logs))
+	}, snapshot.Options{}), zap.New(logs), func(s *snapshot.Snapshot) { announced = append(announced, s) })
 	compile := func() error {
 		changes, upTo := r.changes.Take()
 		return p.Compile(context.Background(), r.stores.MarkSynced(), changes, upTo)
@@ -129,5 +131,13 @@ func TestPublisher(t *testing.T) {
 	s := live.Current()
 	if s.Mesh().Config.TrustDomain != "td" || s.Service(hostA) != nil || s.Service(hostB) != good.Service(hostB) || p.Compiled() != r.changes.Added() {
 		t.Errorf("after the panic: mesh %v, compiled %d of %d", s.Mesh().Config, p.Compiled(), r.changes.Added())
+	}
+
+	// Each snapshot is announced once, and what gives the same one is not.
+	if err := compile(); err != nil || live.Current() != s {
+		t.Fatalf("no change gives %v, another snapshot: %t", err, live.Current() != s)
+	}
+	if !slices.Equal(announced, []*snapshot.Snapshot{good, s}) {
+		t.Errorf("%d snapshots are announced, want two", len(announced))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/translate"
+	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 	"github.com/meshd/meshd/internal/xds/subscription"
 )
@@ -40,6 +41,7 @@ const (
 // generation is one snapshot and the classes that were computed from it, each once, for all streams.
 type generation struct {
 	snapshot *snapshot.Snapshot
+	push     *push.Push // where the snapshot comes from, or nil if that is not known
 	workers  *workers
 
 	mu      sync.Mutex

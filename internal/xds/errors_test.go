@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
@@ -22,11 +23,16 @@ func deps(t *testing.T) Deps {
 	if err != nil {
 		t.Fatal(err)
 	}
+	reg := prometheus.NewRegistry()
+	pushes, err := push.New(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return Deps{
 		Table: table, Store: resource.NewStore(),
 		Live:        func() (*snapshot.Live, bool) { return nil, false },
 		Gate:        func(ctx context.Context) (*snapshot.Live, error) { <-ctx.Done(); return nil, context.Cause(ctx) },
-		Connections: NewConnections(), Log: zap.NewNop(), Registerer: prometheus.NewRegistry(),
+		Connections: NewConnections(), Pushes: pushes, Log: zap.NewNop(), Registerer: reg,
 	}
 }
 
@@ -66,6 +72,7 @@ func TestNewWantsEverything(t *testing.T) {
 		"live":        func(d *Deps) { d.Live = nil },
 		"gate":        func(d *Deps) { d.Gate = nil },
 		"connections": func(d *Deps) { d.Connections = nil },
+		"pushes":      func(d *Deps) { d.Pushes = nil },
 		"log":         func(d *Deps) { d.Log = nil },
 		"registerer":  func(d *Deps) { d.Registerer = nil },
 	} {

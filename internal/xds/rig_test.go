@@ -31,6 +31,7 @@ import (
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/testkit/xdsclient"
 	"github.com/meshd/meshd/internal/translate"
+	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 	"github.com/meshd/meshd/internal/xds/subscription"
 )
@@ -148,6 +149,7 @@ type rig struct {
 	grpc     *grpc.Server
 	store    *resource.Store
 	registry *prometheus.Registry
+	pushes   *push.Journal
 	logs     *observer.ObservedLogs
 	addr     string
 	ctx      context.Context // ends the test rather than let it hang
@@ -187,8 +189,11 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r.pushes, err = push.New(r.registry); err != nil {
+		t.Fatal(err)
+	}
 	r.server, err = New(Deps{
-		Table: table, Store: r.store, Live: r.peek, Gate: r.wait, Connections: NewConnections(), Log: zap.New(core), Registerer: r.registry,
+		Table: table, Store: r.store, Live: r.peek, Gate: r.wait, Connections: NewConnections(), Pushes: r.pushes, Log: zap.New(core), Registerer: r.registry,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
@@ -36,8 +37,10 @@ type Deps struct {
 	Gate func(context.Context) (*snapshot.Live, error)
 	// Connections is the table of streams that debug pages read.
 	Connections *Connections
-	Log         *zap.Logger
-	Registerer  prometheus.Registerer
+	// Pushes is the journal of what led to the snapshots.
+	Pushes     *push.Journal
+	Log        *zap.Logger
+	Registerer prometheus.Registerer
 	// Workers bounds how many classes are generated at the same time; 0 means one per core.
 	Workers int
 }
@@ -68,8 +71,8 @@ func New(d Deps) (*Server, error) {
 		return nil, fmt.Errorf("xds server: no store of resources")
 	case d.Live == nil || d.Gate == nil:
 		return nil, fmt.Errorf("xds server: no gate, so it could not tell an empty mesh from one that is not compiled yet")
-	case d.Connections == nil || d.Log == nil || d.Registerer == nil:
-		return nil, fmt.Errorf("xds server: connections, log and registerer are all required")
+	case d.Connections == nil || d.Pushes == nil || d.Log == nil || d.Registerer == nil:
+		return nil, fmt.Errorf("xds server: connections, pushes, log and registerer are all required")
 	}
 	if d.Workers <= 0 {
 		d.Workers = runtime.GOMAXPROCS(0)
@@ -190,7 +193,9 @@ func (s *Server) forget(st *stream) {
 func (s *Server) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := time.Now()
 	for st := range s.streams {
+		st.lag.wake(now)
 		select {
 		case st.woken <- struct{}{}:
 		default: // it was told already and has not looked yet
@@ -205,6 +210,7 @@ func (s *Server) current(live *snapshot.Live) *generation {
 	// Read under the lock, so that nobody brings an older snapshot back.
 	if snap := live.Current(); s.generation == nil || s.generation.snapshot != snap {
 		s.generation = newGeneration(snap, s.generation, s.workers)
+		s.generation.push = s.deps.Pushes.Of(snap.Version())
 	}
 	return s.generation
 }
@@ -213,6 +219,7 @@ func (s *Server) current(live *snapshot.Live) *generation {
 func (s *Server) failed(f resource.Failure) {
 	typ := resource.TypeOf(f.TypeURL)
 	s.metrics.failures.WithLabelValues(typ.Short).Inc()
+	s.metrics.internal.Inc()
 	s.deps.Log.Error("a resource cannot be made and stays as it was",
 		zap.String("type", typ.Short), zap.String("resource", f.Name), zap.String("flavor", string(f.Flavor)), zap.Error(f.Err))
 }

@@ -38,6 +38,7 @@ type stream struct {
 	stop  chan struct{} // closed to end the stream
 	end   func()        // closes stop
 	ended chan struct{} // closed when nothing of the stream is left
+	lag   lag
 
 	// Only the deciding goroutine uses what follows.
 	id         uint64
@@ -95,6 +96,7 @@ func (st *stream) serve() error {
 func (st *stream) guarded(serve func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
+			st.server.metrics.internal.Inc()
 			st.log.Error("a stream is ended by a panic", zap.Any("panic", v), zap.ByteString("stack", debug.Stack()))
 			err = status.Error(codes.Internal, "meshd failed to serve this stream: its log says why")
 		}
@@ -175,9 +177,10 @@ func (st *stream) request(r request) error {
 		}
 		return nil
 	}
-	if st.machine.Request(in) == subscription.Refused {
-		typ := st.server.generators[kind{st.proxy.Flavor, typeURL}].typ
-		st.server.metrics.rejects.WithLabelValues(typ.Short).Inc()
+	outcome := st.machine.Request(in)
+	typ := st.server.generators[kind{st.proxy.Flavor, typeURL}].typ
+	st.answered(typ, outcome)
+	if outcome == subscription.Refused {
 		st.log.Warn("a client refused a response; it is not sent again until it changes",
 			zap.String("type", typ.Short), zap.String("nonce", in.Nonce), zap.String("reason", *in.Refused))
 	}
@@ -190,25 +193,21 @@ func (st *stream) push() (sent bool, err error) {
 	if st.proxy == nil {
 		return false, nil
 	}
-	begin := time.Now()
+	begin, woken := time.Now(), st.lag.look()
 	if g := st.server.current(st.live); g != st.generation {
+		st.follow(st.generation, g, woken, begin)
 		st.generation, st.classes = g, map[string]*class{}
 	}
 	r, ok := st.machine.Next(st.source)
 	st.publish()
 	if !ok {
+		st.looked()
 		return false, nil
 	}
-	m := st.server.metrics
-	if err := st.wire.send(r); err != nil {
-		if st.wire.Context().Err() == nil {
-			m.pushes.WithLabelValues(r.Type.Short + "_senderr").Inc()
-		}
-		return false, err
-	}
-	m.pushes.WithLabelValues(r.Type.Short).Inc()
-	m.pushTime.WithLabelValues(r.Type.Short).Observe(time.Since(begin).Seconds())
-	return true, nil
+	made := time.Now()
+	err = st.wire.send(r)
+	st.sent(r, begin, made, err)
+	return err == nil, err
 }
 
 // source gives the class of this client for a type, and the one it had if that cannot be made.

@@ -54,21 +54,25 @@ type Batch struct {
 	UpTo uint64
 	// EndpointsOnly says that nothing else than endpoints changed.
 	EndpointsOnly bool
+	// First and Last are when the first of the changes came, and when the last was taken in.
+	First, Last time.Time
 }
 
 // window is a set of changes that waits.
 type window struct {
 	changes     map[model.Change]struct{}
 	first, last time.Time
+	// came is when the first change came, which is before it was taken in if others were being compiled then.
+	came time.Time
 	// before is the count of changes that came before the first one here.
 	before uint64
 }
 
 func (w *window) empty() bool { return len(w.changes) == 0 }
 
-func (w *window) add(now time.Time, c model.Change, before uint64) {
+func (w *window) add(now, came time.Time, c model.Change, before uint64) {
 	if w.changes == nil {
-		w.changes, w.first, w.before = map[model.Change]struct{}{}, now, before
+		w.changes, w.first, w.came, w.before = map[model.Change]struct{}{}, now, came, before
 	}
 	w.changes[c] = struct{}{}
 	w.last = now
@@ -100,14 +104,14 @@ func New(opts Options) (*Debouncer, error) {
 	return &Debouncer{opts: opts}, nil
 }
 
-// Add takes changes in that came at the time now, which is not before an earlier call's. upTo counts all changes so
-// far, these included.
-func (d *Debouncer) Add(now time.Time, changes map[model.Change]struct{}, upTo uint64) {
+// Add takes changes in at the time now, which is not before an earlier call's; the first of them came at the time came.
+// upTo counts all changes so far, these included.
+func (d *Debouncer) Add(now, came time.Time, changes map[model.Change]struct{}, upTo uint64) {
 	for c := range changes {
 		if c.What == model.AspectEndpoints {
-			d.endpoints.add(now, c, d.upTo)
+			d.endpoints.add(now, came, c, d.upTo)
 		} else {
-			d.config.add(now, c, d.upTo)
+			d.config.add(now, came, c, d.upTo)
 		}
 	}
 	d.upTo = max(d.upTo, upTo)
@@ -148,7 +152,10 @@ func (d *Debouncer) Take(now time.Time) (Batch, bool) {
 		if d.config.empty() {
 			return d.takeAll(), true
 		}
-		b := Batch{Changes: d.endpoints.changes, UpTo: d.config.before, EndpointsOnly: true}
+		b := Batch{
+			Changes: d.endpoints.changes, UpTo: d.config.before, EndpointsOnly: true,
+			First: d.endpoints.came, Last: d.endpoints.last,
+		}
 		d.endpoints = window{}
 		d.started = true
 		return b, true
@@ -159,6 +166,15 @@ func (d *Debouncer) Take(now time.Time) (Batch, bool) {
 func (d *Debouncer) takeAll() Batch {
 	b := Batch{Changes: map[model.Change]struct{}{}, UpTo: d.upTo, EndpointsOnly: d.config.empty()}
 	for _, w := range []*window{&d.config, &d.endpoints} {
+		if w.empty() {
+			continue
+		}
+		if b.First.IsZero() || w.came.Before(b.First) {
+			b.First = w.came
+		}
+		if w.last.After(b.Last) {
+			b.Last = w.last
+		}
 		for c := range w.changes {
 			b.Changes[c] = struct{}{}
 		}

@@ -86,7 +86,7 @@ func TestDebouncer(t *testing.T) {
 			for i, e := range tc.events {
 				now := base.Add(time.Duration(e.at) * time.Millisecond)
 				drain(now)
-				d.Add(now, change(e.name, e.what), uint64(i+1))
+				d.Add(now, now, change(e.name, e.what), uint64(i+1))
 			}
 			drain(base.Add(time.Hour))
 			if fmt.Sprint(got) != fmt.Sprint(tc.want) {

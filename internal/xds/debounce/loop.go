@@ -34,9 +34,13 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer timer.Stop()
 	for {
 		// Everything that came is in before a batch is given out, also what came while emit ran.
+		came, waiting := l.changes.Since()
 		changes, upTo := l.changes.Take()
 		now := time.Now()
-		d.Add(now, changes, upTo)
+		if !waiting {
+			came = now
+		}
+		d.Add(now, came, changes, upTo)
 		if b, ok := d.Take(now); ok {
 			if err := l.emit(ctx, b); err != nil {
 				return err

@@ -83,6 +83,21 @@ const (
 	Stale
 )
 
+// String gives the name for metrics.
+func (o Outcome) String() string {
+	switch o {
+	case Subscribed:
+		return "subscribed"
+	case Acknowledged:
+		return "acknowledged"
+	case Refused:
+		return "refused"
+	case Stale:
+		return "stale"
+	}
+	return "changed"
+}
+
 // Machine is the state of one stream. It is not safe for concurrent use.
 //
 // These are its rules:
@@ -201,6 +216,11 @@ func (m *Machine) find(typeURL string) *sub {
 		}
 	}
 	return nil
+}
+
+// Waits reports whether something waits for an answer of the client before it can be sent.
+func (m *Machine) Waits() bool {
+	return slices.ContainsFunc(m.subs, func(s *sub) bool { return s.pending || s.owed || s.behind })
 }
 
 // Status is the state of one type, to be shown.
