@@ -137,6 +137,8 @@ type Endpoint struct {
 	Health    Health
 	Locality  Locality
 	Weight    uint32
+	// Hostname is the name of this one backend in the domain of a headless service (StatefulSets give it); empty for none.
+	Hostname string
 
 	// What the workload behind the address is; empty for an address without a pod.
 	Pod            string

@@ -148,6 +148,9 @@ func endpoint(svc *model.Service, namespace string, entry *discoveryv1.Endpoint,
 		Weight:    1,
 		ClusterID: cluster,
 	}
+	if entry.Hostname != nil {
+		out.Hostname = *entry.Hostname
+	}
 	var pod *Workload
 	if ref := entry.TargetRef; ref != nil && ref.Kind == "Pod" {
 		name := model.NamespacedName{Namespace: cmp.Or(ref.Namespace, namespace), Name: ref.Name}

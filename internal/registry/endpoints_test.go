@@ -106,7 +106,7 @@ func TestEndpoints(t *testing.T) {
 			name: "slices merge, and an address in two of them counts once, at its best", service: web, pods: []string{podA, podB},
 			slices: []string{
 				`{metadata: {name: s, namespace: shop}, addressType: IPv4, ports: [{name: http, port: 80}], endpoints: [
-					{addresses: [10.1.0.2], targetRef: {kind: Pod, name: b, namespace: shop}},
+					{addresses: [10.1.0.2], hostname: web-1, targetRef: {kind: Pod, name: b, namespace: shop}},
 					{addresses: [10.1.0.1], conditions: {ready: false}, targetRef: {kind: Pod, name: a, namespace: shop}}]}`,
 				`{metadata: {name: t, namespace: shop}, addressType: IPv4, ports: [{name: http, port: 80}], endpoints: [
 					{addresses: [10.1.0.1], targetRef: {kind: Pod, name: a, namespace: shop}}]}`},
@@ -159,14 +159,14 @@ func TestEndpointRecord(t *testing.T) {
 	svc := registry.Service(parse[corev1.Service](t, `{metadata: {name: web, namespace: shop}, spec: {clusterIP: 10.0.0.1, ports: [{name: http, port: 80}]}}`), "cluster.local")
 	slice := parse[discoveryv1.EndpointSlice](t, `{metadata: {name: s, namespace: shop}, addressType: IPv4, ports: [{name: http, port: 80}], endpoints: [
 		{addresses: [10.1.0.1], zone: elsewhere, nodeName: n9, targetRef: {kind: Pod, name: a, namespace: shop}},
-		{addresses: [10.1.0.2], targetRef: {kind: Pod, name: b, namespace: shop}},
+		{addresses: [10.1.0.2], hostname: web-1, targetRef: {kind: Pod, name: b, namespace: shop}},
 		{addresses: [192.0.2.1], zone: elsewhere, nodeName: n1}]}`)
 	find := newWorld(t, podA, podB)
 	got := registry.Endpoints(svc, []*discoveryv1.EndpointSlice{slice}, "c1", find)
 	want := [][]*model.Endpoint{{
 		{Addresses: []string{"10.1.0.1"}, Port: 80, Weight: 1, Locality: model.Locality{Region: "r1", Zone: "z1"}, Pod: "a", Namespace: "shop", Workload: "a",
 			ServiceAccount: "web", Labels: map[string]string{"app": "web", "security.istio.io/tlsMode": "istio"}, Node: "n1", ClusterID: "c1", MutualTLS: true},
-		{Addresses: []string{"10.1.0.2"}, Port: 80, Weight: 1, Locality: model.Locality{Region: "r2", Zone: "z2"}, Pod: "b", Namespace: "shop", Workload: "b",
+		{Addresses: []string{"10.1.0.2"}, Port: 80, Weight: 1, Hostname: "web-1", Locality: model.Locality{Region: "r2", Zone: "z2"}, Pod: "b", Namespace: "shop", Workload: "b",
 			ServiceAccount: "default", Labels: map[string]string{"istio-locality": "r2.z2"}, Node: "n1", ClusterID: "c1"},
 		{Addresses: []string{"192.0.2.1"}, Port: 80, Weight: 1, ClusterID: "c1"},
 	}}

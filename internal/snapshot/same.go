@@ -15,7 +15,7 @@ func sameService(a, b *model.Service) bool { return reflect.DeepEqual(a, b) }
 // thousand; a test holds it to the fields of the type.
 func sameEndpoint(a, b *model.Endpoint) bool {
 	return slices.Equal(a.Addresses, b.Addresses) && a.Port == b.Port && a.Health == b.Health &&
-		a.Locality == b.Locality && a.Weight == b.Weight &&
+		a.Locality == b.Locality && a.Weight == b.Weight && a.Hostname == b.Hostname &&
 		a.Pod == b.Pod && a.Namespace == b.Namespace && a.Workload == b.Workload &&
 		a.ServiceAccount == b.ServiceAccount && maps.Equal(a.Labels, b.Labels) && a.Node == b.Node &&
 		a.ClusterID == b.ClusterID && a.Network == b.Network && a.MutualTLS == b.MutualTLS

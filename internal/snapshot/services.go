@@ -16,6 +16,7 @@ func (b *build) services(ctx context.Context, next *Snapshot, d dirty, domain st
 	domains := trustDomains(next.mesh.Config)
 	entries := map[string]*entry{}
 	records := map[string]*Service{}
+	heads := map[string]*Endpoints{}
 	ports := map[uint32]map[string]*Service{}
 	inPort := func(svc *model.Service, record *Service) {
 		for _, p := range svc.Ports {
@@ -36,6 +37,7 @@ func (b *build) services(ctx context.Context, next *Snapshot, d dirty, domain st
 			continue
 		}
 		entries[hostname] = now
+		heads[hostname] = now.head()
 		var was, is *Service
 		if old != nil {
 			was = old.service
@@ -57,6 +59,7 @@ func (b *build) services(ctx context.Context, next *Snapshot, d dirty, domain st
 	b.changed = b.changed || len(entries) > 0
 	next.entries = next.entries.with(entries)
 	next.services, _ = replace(next.services, byHostname, records)
+	next.names = b.names(next.services, heads)
 
 	lists := map[uint32]*PortServices{}
 	for number, changes := range ports {

@@ -20,6 +20,7 @@ type Snapshot struct {
 
 	services []*Service
 	ports    []*PortServices
+	names    *Names
 	// entries are by hostname.
 	entries table[string, entry]
 
