@@ -20,6 +20,13 @@ func (m *machine) Request(r subscription.Request) subscription.Outcome {
 	return m.m.Request(r)
 }
 
+// Waits is that of subscription.Machine.
+func (m *machine) Waits() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.m.Waits()
+}
+
 // Next is that of subscription.Machine.
 func (m *machine) Next(source func(typeURL string, last subscription.Source) subscription.Source) (subscription.Response, bool) {
 	m.mu.Lock()
