@@ -26,6 +26,8 @@ const (
 	FlavorEnvoy Flavor = "envoy"
 	// FlavorGRPC is a gRPC library that is its own proxy (node metadata GENERATOR: grpc).
 	FlavorGRPC Flavor = "grpc"
+	// FlavorTool is a tool that asks questions, such as istioctl, and is sent no configuration (GENERATOR: event).
+	FlavorTool Flavor = "tool"
 )
 
 // MaxNodeID bounds a node id in bytes. Kubernetes names are at most 253 bytes and a node id holds three of them and
@@ -107,8 +109,10 @@ func NewProxy(id string, metadata map[string]any) (*Proxy, error) {
 	case "":
 	case "grpc":
 		p.Flavor = FlavorGRPC
+	case "event":
+		p.Flavor = FlavorTool
 	default:
-		return nil, fmt.Errorf("node id %q: metadata GENERATOR is %.80q: meshd serves grpc, and Envoy proxies without it", id, p.Metadata.Generator)
+		return nil, fmt.Errorf("node id %q: metadata GENERATOR is %.80q: meshd serves grpc, event, and Envoy proxies without it", id, p.Metadata.Generator)
 	}
 	return p, nil
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
-// Deps is what a Server is made of. All fields are required but Workers.
+// Deps is what a Server is made of. All fields are required but Answerer and Workers.
 type Deps struct {
 	Table *Table
 	// Store is where resources are made and shared.
@@ -38,7 +38,9 @@ type Deps struct {
 	// Connections is the table of streams that debug pages read.
 	Connections *Connections
 	// Pushes is the journal of what led to the snapshots.
-	Pushes     *push.Journal
+	Pushes *push.Journal
+	// Answerer answers what tools ask; without it such questions are of a type that is not served.
+	Answerer   Answerer
 	Log        *zap.Logger
 	Registerer prometheus.Registerer
 	// Workers bounds how many classes are generated at the same time; 0 means one per core.

@@ -45,6 +45,9 @@ type stream struct {
 	proxy      *model.Proxy
 	version    string // as metrics count it
 	machine    machine
+	nonces     string // what all of this stream's begin with
+	nonce      func() string
+	asked      map[string]asked // by type URL
 	generation *generation
 	classes    map[string]*class // of the generation, by type URL; nil for one that cannot be made
 }
@@ -170,6 +173,9 @@ func (st *stream) request(r request) error {
 			"node id %.80q on a stream of node %q: a stream serves one node, open another one", id, st.proxy.ID))
 	}
 	in, typeURL := r.in, r.in.TypeURL
+	if a := st.server.deps.Answerer; a != nil && a.Answers(typeURL) {
+		return st.question(in)
+	}
 	if _, served := st.server.generators[kind{st.proxy.Flavor, typeURL}]; !served {
 		st.server.metrics.unknown.Inc()
 		if st.server.warned.first(st.proxy.ID) {
@@ -235,7 +241,9 @@ func (st *stream) connected(p *model.Proxy) {
 		addr = from.Addr.String()
 	}
 	st.proxy = p
-	st.machine.m = subscription.New(st.wire.encoding(), st.wildcard, subscription.Nonces(rand.Text()[:8]))
+	st.nonces = rand.Text()[:8]
+	st.nonce = subscription.Nonces(st.nonces)
+	st.machine.m = subscription.New(st.wire.encoding(), st.wildcard, st.nonce)
 	st.id = st.server.deps.Connections.add(Connection{
 		Proxy: p, Peer: addr, Protocol: st.wire.encoding(), Since: time.Now(), interests: st.machine.Interests,
 	})

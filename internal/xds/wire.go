@@ -17,6 +17,7 @@ type wire interface {
 	// receive waits for the next request; the node is that of the client, or nil where it says it no more.
 	receive() (*corev3.Node, subscription.Request, error)
 	send(subscription.Response) error
+	answer(typeURL, nonce string, a Answer) error
 	Context() context.Context
 }
 
@@ -39,6 +40,14 @@ func (w sotw) receive() (*corev3.Node, subscription.Request, error) {
 
 func (w sotw) send(r subscription.Response) error { return w.SendMsg(encodeSotW(r)) }
 
+func (w sotw) answer(typeURL, nonce string, a Answer) error {
+	out := &discoveryv3.DiscoveryResponse{TypeUrl: typeURL, Nonce: nonce, VersionInfo: nonce, ControlPlane: controlPlane(a.Identifier)}
+	for _, r := range a.Resources {
+		out.Resources = append(out.Resources, r.GetResource())
+	}
+	return w.Send(out)
+}
+
 // delta is the incremental protocol.
 type delta struct {
 	discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
@@ -58,6 +67,19 @@ func (w delta) receive() (*corev3.Node, subscription.Request, error) {
 }
 
 func (w delta) send(r subscription.Response) error { return w.SendMsg(encodeDelta(r)) }
+
+func (w delta) answer(typeURL, nonce string, a Answer) error {
+	return w.Send(&discoveryv3.DeltaDiscoveryResponse{
+		TypeUrl: typeURL, Nonce: nonce, SystemVersionInfo: nonce, ControlPlane: controlPlane(a.Identifier), Resources: a.Resources,
+	})
+}
+
+func controlPlane(identifier string) *corev3.ControlPlane {
+	if identifier == "" {
+		return nil
+	}
+	return &corev3.ControlPlane{Identifier: identifier}
+}
 
 // maxText bounds what is kept of a client's error text, in bytes.
 const maxText = 2048
