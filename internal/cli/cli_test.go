@@ -7,11 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/meshd/meshd/internal/lifecycle/render"
+	"github.com/meshd/meshd/internal/modules"
+	"github.com/meshd/meshd/internal/xds/admission"
 )
 
 // run runs meshd in this process.
@@ -43,6 +46,16 @@ func TestUsageErrors(t *testing.T) {
 		{args: "discovery --dir . --drain soon", want: []string{"--drain", "soon"}},
 		{args: "discovery --dir . --drain 1m", want: []string{"--drain", "55s"}},
 		{args: "discovery --dir . --drain -1s", want: []string{"--drain", "55s"}},
+		{args: "discovery --dir . --max-streams -1", want: []string{"--max-streams", "negative"}},
+		{args: "discovery --dir . --max-streams-per-source -1", want: []string{"--max-streams-per-source", "negative"}},
+		{args: "discovery --dir . --max-streams-per-connection -1", want: []string{"--max-streams-per-connection"}},
+		{args: "discovery --dir . --max-stream-rate -1", want: []string{"--max-stream-rate", "between"}},
+		{args: "discovery --dir . --max-stream-rate NaN", want: []string{"--max-stream-rate", "between"}},
+		{args: "discovery --dir . --max-connection-age -1s", want: []string{"--max-connection-age", "negative"}},
+		{args: "discovery --dir . --keepalive-interval 10ms", want: []string{"--keepalive-interval", "1s"}},
+		{args: "discovery --dir . --keepaliveTimeout 0", want: []string{"--keepalive-timeout"}},
+		{args: "discovery --dir . --max-request-size 1000", want: []string{"--max-request-size", "65536"}},
+		{args: "discovery --dir .", environ: []string{"PILOT_MAX_REQUESTS_PER_SECOND=many"}, want: []string{"PILOT_MAX_REQUESTS_PER_SECOND"}},
 		{args: "discovery --dir . --log-level loud", want: []string{"--log-level", "loud"}},
 		{args: "discovery --dir . --log-level xdss=debug", want: []string{"--log-level", `"xdss"`, "xds"}},
 		{args: "discovery --dir . --log-format xml", want: []string{"--log-format", "xml"}},
@@ -119,6 +132,33 @@ func TestSettingsFromEnviron(t *testing.T) {
 	}
 	if o := s.options; o.Domain != "flag.example" || o.ClusterID != "mine" || o.DebounceAfter.String() != "250ms" || o.GRPCAddr != "" {
 		t.Errorf("%+v", o)
+	}
+}
+
+// istiod's settings of streams and connections mean what they say, and each has a default that serves.
+func TestStreamSettings(t *testing.T) {
+	parse := func(environ []string, args ...string) modules.Options {
+		t.Helper()
+		s, cmd := &settings{}, &cobra.Command{}
+		s.addTo(cmd.Flags())
+		if _, err := s.parse(cmd, append(args, "--dir=."), environ); err != nil {
+			t.Fatal(err)
+		}
+		return s.options
+	}
+	got := parse(nil)
+	if got.Admission != (admission.Options{Total: 100_000, PerSource: 10_000}) ||
+		got.Connections != (admission.Connections{Interval: 30 * time.Second, Timeout: 10 * time.Second, Streams: 1000, RequestSize: 16 << 20}) {
+		t.Errorf("defaults: %+v %+v", got.Admission, got.Connections)
+	}
+	got = parse([]string{"PILOT_MAX_REQUESTS_PER_SECOND=12.5", "ISTIO_GPRC_MAXSTREAMS=7", "ISTIO_GPRC_MAXRECVMSGSIZE=100000",
+		"GRPC_KEEPALIVE_INTERVAL=40s", "GRPC_KEEPALIVE_TIMEOUT=3s"}, "--keepaliveInterval", "50s", "--keepaliveMaxServerConnectionAge=30m")
+	if got.Admission != (admission.Options{Total: 100_000, PerSource: 10_000, PerSecond: 12.5, MaxAge: 30 * time.Minute}) ||
+		got.Connections != (admission.Connections{Interval: 50 * time.Second, Timeout: 3 * time.Second, Streams: 7, RequestSize: 100_000}) {
+		t.Errorf("istiod's: %+v %+v", got.Admission, got.Connections)
+	}
+	if got = parse(nil, "--keepaliveTimeout=4s", "--max-streams=0"); got.Connections.Timeout != 4*time.Second || got.Admission.Total != 0 {
+		t.Errorf("%+v %+v", got.Connections, got.Admission)
 	}
 }
 

@@ -41,6 +41,14 @@ func (s *settings) addTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.EndpointDebounceAfter, "endpoint-debounce-after", 10*time.Millisecond, "the same as --debounce-after, for changes of endpoints alone")
 	flags.DurationVar(&o.EndpointDebounceMax, "endpoint-debounce-max", 100*time.Millisecond, "the same as --debounce-max, for changes of endpoints alone")
 	flags.DurationVar(&o.Drain, "drain", 10*time.Second, "time for clients to move to another replica when the process stops; 55s at the most")
+	flags.IntVar(&o.Admission.Total, "max-streams", 100_000, "streams there may be, those that wait included; 0 is no limit")
+	flags.IntVar(&o.Admission.PerSource, "max-streams-per-source", 10_000, "streams there may be from one address; 0 is no limit")
+	flags.Uint32Var(&o.Connections.Streams, "max-streams-per-connection", 1000, "streams that a client may have open at a time on one connection; 0 is no limit")
+	flags.Float64Var(&o.Admission.PerSecond, "max-stream-rate", 0, "new streams that are served in a second, while the others wait; 0 is as many as the machine can")
+	flags.DurationVar(&o.Admission.MaxAge, "max-connection-age", 0, "time after which a client has to connect anew, give or take a tenth; 0 is never")
+	flags.DurationVar(&o.Connections.Interval, "keepalive-interval", 30*time.Second, "time without a sign of life after which a client is asked for one; at least 1s")
+	flags.DurationVar(&o.Connections.Timeout, "keepalive-timeout", 10*time.Second, "time that it has to give one before its connection is closed; at least 1s")
+	flags.IntVar(&o.Connections.RequestSize, "max-request-size", 16<<20, "largest request of a client, in bytes; at least 65536")
 	flags.StringVar(&s.logLevel, "log-level", "info", "least level to log: debug, info, warn, error; for single components as in xds=debug,default=info")
 	flags.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")
 	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " (env " + envName(f.Name) + ")" })
@@ -154,6 +162,7 @@ func (s *settings) validate() error {
 	if o.Drain < 0 || o.Drain > modules.MaxDrain {
 		bad("drain", "%s is not between 0s and %s", o.Drain, modules.MaxDrain)
 	}
+	s.validateStreams(bad)
 	if levels, err := logging.ParseLevels(s.logLevel); err != nil {
 		bad("log-level", "%v", err)
 	} else {
@@ -169,6 +178,43 @@ func (s *settings) validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// validateStreams finds what is wrong with the limits of streams and connections.
+func (s *settings) validateStreams(bad func(flag, format string, args ...any)) {
+	limits, connections := s.options.Admission, s.options.Connections
+	for _, limit := range []struct {
+		flag  string
+		value int
+	}{{"max-streams", limits.Total}, {"max-streams-per-source", limits.PerSource}} {
+		if limit.value < 0 {
+			bad(limit.flag, "%d is negative", limit.value)
+		}
+	}
+	if rate := limits.PerSecond; !(rate >= 0) || rate > maxRate {
+		bad("max-stream-rate", "%v is not between 0 and %v", rate, float64(maxRate))
+	}
+	if limits.MaxAge < 0 {
+		bad("max-connection-age", "%s is negative", limits.MaxAge)
+	}
+	for _, quiet := range []struct {
+		flag  string
+		value time.Duration
+	}{{"keepalive-interval", connections.Interval}, {"keepalive-timeout", connections.Timeout}} {
+		if quiet.value < time.Second {
+			bad(quiet.flag, "%s is less than 1s", quiet.value)
+		}
+	}
+	if connections.RequestSize < minRequest {
+		bad("max-request-size", "%d is less than %d bytes", connections.RequestSize, minRequest)
+	}
+}
+
+const (
+	// maxRate is more streams a second than any machine serves.
+	maxRate = 1_000_000
+	// minRequest holds what any proxy says of itself, in bytes.
+	minRequest = 64 << 10
+)
 
 // loggers lists the names under which lines are logged: those of the components, and of the libraries.
 func (s *settings) loggers() []string {

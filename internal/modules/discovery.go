@@ -5,9 +5,11 @@ import (
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 
+	"github.com/meshd/meshd/internal/admin"
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds"
+	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 )
@@ -16,8 +18,17 @@ func discovery() lifecycle.Component {
 	return lifecycle.Component{
 		Name: "xds",
 		For:  "serves snapshots to streams, as resources that are made once for the whole mesh",
-		New:  []any{resource.NewStore, newDiscovery, newPush},
+		New:  []any{resource.NewStore, newAdmission, newAdmissionPage, newDiscovery, newPush},
 	}
+}
+
+func newAdmission(o Options, log *zap.Logger, metrics *prometheus.Registry) (*admission.Queue, error) {
+	return admission.New(o.Admission, log.Named("xds"), metrics)
+}
+
+func newAdmissionPage(queue *admission.Queue) pageOut {
+	return pageOut{Page: admin.Page{Path: "/debug/admission", Help: "how many streams are open, are being served, and wait for that; and where most come from",
+		Handler: admin.JSON(func() (any, error) { return queue.Status(), nil })}}
 }
 
 type discoveryIn struct {
@@ -26,6 +37,7 @@ type discoveryIn struct {
 	Resources   *resource.Store
 	Live        lifecycle.Peek[*snapshot.Live]
 	Gate        lifecycle.Gate[*snapshot.Live]
+	Admission   *admission.Queue
 	Connections *xds.Connections
 	Pushes      *push.Journal
 	Metrics     *prometheus.Registry
@@ -35,7 +47,7 @@ type discoveryIn struct {
 func newDiscovery(in discoveryIn) (*xds.Server, error) {
 	return xds.New(xds.Deps{
 		Table: in.Table, Store: in.Resources, Live: in.Live.TryGet, Gate: in.Gate.Wait,
-		Connections: in.Connections, Pushes: in.Pushes, Log: in.Log.Named("xds"), Registerer: in.Metrics,
+		Admission: in.Admission, Connections: in.Connections, Pushes: in.Pushes, Log: in.Log.Named("xds"), Registerer: in.Metrics,
 	})
 }
 

@@ -19,8 +19,13 @@ import (
 // MaxDrain is the longest Options.Drain: the ports' stop budget of a minute has room for it, and for closing.
 const MaxDrain = 55 * time.Second
 
-// drainGrace is how long the last streams have to end after they were told to.
-const drainGrace = 2 * time.Second
+const (
+	// drainGrace is how long the last streams have to end after they were told to.
+	drainGrace = 2 * time.Second
+	// closeGrace is how long the last connections have to close when they have no streams: a client must read that it is
+	// to connect anew. The process stops in under a second with nobody connected, also with somebody who does not read.
+	closeGrace = 500 * time.Millisecond
+)
 
 func listeners(o Options) lifecycle.Component {
 	c := lifecycle.Component{
@@ -103,13 +108,24 @@ func newPlaintextPort(in plaintextPortIn) plaintextPortOut {
 				return err
 			case <-ctx.Done():
 			}
-			// Streams are told to move first; then the port closes.
+			// Nobody is let in any more, neither by the port nor, with a new stream, on a connection that is open. Then
+			// one stream after the other is told to move, and its connection is closed with it.
+			closed := make(chan struct{})
+			go func() {
+				defer close(closed)
+				in.Server.GracefulStop()
+			}()
 			drain, cancel := context.WithTimeout(context.Background(), in.Options.Drain+drainGrace)
 			defer cancel()
 			if err := in.XDS.Drain(drain, in.Options.Drain); err != nil {
 				in.Log.Named("listeners").Warn("streams are cut off", zap.Error(err))
 			}
+			select {
+			case <-closed:
+			case <-time.After(closeGrace):
+			}
 			in.Server.Stop()
+			<-closed
 			if err := <-served; !errors.Is(err, grpc.ErrServerStopped) { // it was stopped before it had begun to serve
 				return err
 			}

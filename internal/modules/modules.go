@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/meshd/meshd/internal/lifecycle"
+	"github.com/meshd/meshd/internal/xds/admission"
 )
 
 // Options are the settings of `meshd discovery`, validated. They decide which components there are.
@@ -36,6 +37,9 @@ type Options struct {
 	EndpointDebounceAfter, EndpointDebounceMax time.Duration
 	// Drain is how long streams are given to move when the process stops.
 	Drain time.Duration
+	// Admission are the limits of streams, Connections those of the connections that carry them.
+	Admission   admission.Options
+	Connections admission.Connections
 	// Log is the process's logger.
 	Log *zap.Logger
 }

@@ -37,8 +37,8 @@ type serviceIn[S any] struct {
 // PlaintextServer is the gRPC server of the plaintext port. It exists only with all its services registered.
 type PlaintextServer struct{ *grpc.Server }
 
-func newPlaintextServer(in serviceIn[PlaintextServer]) PlaintextServer {
-	server := grpc.NewServer(grpc.ForceServerCodecV2(xds.Codec()))
+func newPlaintextServer(o Options, in serviceIn[PlaintextServer]) PlaintextServer {
+	server := grpc.NewServer(append(o.Connections.ServerOptions(o.Admission.MaxAge), grpc.ForceServerCodecV2(xds.Codec()))...)
 	for _, s := range in.Services {
 		s.Register(server)
 	}

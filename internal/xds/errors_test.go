@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 )
@@ -24,12 +25,16 @@ func deps(t *testing.T) Deps {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
+	queue, err := admission.New(admission.Options{}, zap.NewNop(), reg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	pushes, err := push.New(reg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return Deps{
-		Table: table, Store: resource.NewStore(),
+		Admission: queue, Table: table, Store: resource.NewStore(),
 		Live:        func() (*snapshot.Live, bool) { return nil, false },
 		Gate:        func(ctx context.Context) (*snapshot.Live, error) { <-ctx.Done(); return nil, context.Cause(ctx) },
 		Connections: NewConnections(), Pushes: pushes, Log: zap.NewNop(), Registerer: reg,
@@ -71,6 +76,7 @@ func TestNewWantsEverything(t *testing.T) {
 		"store":       func(d *Deps) { d.Store = nil },
 		"live":        func(d *Deps) { d.Live = nil },
 		"gate":        func(d *Deps) { d.Gate = nil },
+		"admission":   func(d *Deps) { d.Admission = nil },
 		"connections": func(d *Deps) { d.Connections = nil },
 		"pushes":      func(d *Deps) { d.Pushes = nil },
 		"log":         func(d *Deps) { d.Log = nil },

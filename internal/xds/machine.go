@@ -27,6 +27,13 @@ func (m *machine) Waits() bool {
 	return m.m.Waits()
 }
 
+// Answered is that of subscription.Machine.
+func (m *machine) Answered() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.m.Answered()
+}
+
 // Next is that of subscription.Machine.
 func (m *machine) Next(source func(typeURL string, last subscription.Source) subscription.Source) (subscription.Response, bool) {
 	m.mu.Lock()

@@ -31,6 +31,7 @@ import (
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/testkit/xdsclient"
 	"github.com/meshd/meshd/internal/translate"
+	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 	"github.com/meshd/meshd/internal/xds/subscription"
@@ -142,17 +143,18 @@ func generators(w *world) []translate.Generator {
 
 // rig is a server on a real port, over a fake world.
 type rig struct {
-	t        testing.TB
-	delta    bool // clients speak it
-	world    *world
-	server   *Server
-	grpc     *grpc.Server
-	store    *resource.Store
-	registry *prometheus.Registry
-	pushes   *push.Journal
-	logs     *observer.ObservedLogs
-	addr     string
-	ctx      context.Context // ends the test rather than let it hang
+	t         testing.TB
+	delta     bool // clients speak it
+	world     *world
+	server    *Server
+	admission *admission.Queue
+	grpc      *grpc.Server
+	store     *resource.Store
+	registry  *prometheus.Registry
+	pushes    *push.Journal
+	logs      *observer.ObservedLogs
+	addr      string
+	ctx       context.Context // ends the test rather than let it hang
 
 	gate chan struct{} // closed when live is set
 	mu   sync.Mutex
@@ -178,7 +180,9 @@ func (p protocol) rig(t testing.TB) *rig {
 	return r
 }
 
-func newRig(t testing.TB) *rig {
+func newRig(t testing.TB) *rig { return newRigWith(t, admission.Options{}) }
+
+func newRigWith(t testing.TB, limits admission.Options, options ...grpc.ServerOption) *rig {
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
 	r := &rig{
@@ -189,11 +193,14 @@ func newRig(t testing.TB) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if r.admission, err = admission.New(limits, zap.New(core), r.registry); err != nil {
+		t.Fatal(err)
+	}
 	if r.pushes, err = push.New(r.registry); err != nil {
 		t.Fatal(err)
 	}
 	r.server, err = New(Deps{
-		Table: table, Store: r.store, Live: r.peek, Gate: r.wait, Connections: NewConnections(), Pushes: r.pushes, Log: zap.New(core), Registerer: r.registry,
+		Admission: r.admission, Table: table, Store: r.store, Live: r.peek, Gate: r.wait, Connections: NewConnections(), Pushes: r.pushes, Log: zap.New(core), Registerer: r.registry,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -203,7 +210,7 @@ func newRig(t testing.TB) *rig {
 		t.Fatal(err)
 	}
 	r.addr = listener.Addr().String()
-	r.grpc = grpc.NewServer(grpc.ForceServerCodecV2(Codec()))
+	r.grpc = grpc.NewServer(append(options, grpc.ForceServerCodecV2(Codec()))...)
 	r.server.Register(r.grpc)
 	healthpb.RegisterHealthServer(r.grpc, health.NewServer())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

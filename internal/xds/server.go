@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 )
@@ -35,6 +36,8 @@ type Deps struct {
 	Live func() (*snapshot.Live, bool)
 	// Gate waits for the same.
 	Gate func(context.Context) (*snapshot.Live, error)
+	// Admission decides when a stream is served.
+	Admission *admission.Queue
 	// Connections is the table of streams that debug pages read.
 	Connections *Connections
 	// Pushes is the journal of what led to the snapshots.
@@ -73,6 +76,8 @@ func New(d Deps) (*Server, error) {
 		return nil, fmt.Errorf("xds server: no store of resources")
 	case d.Live == nil || d.Gate == nil:
 		return nil, fmt.Errorf("xds server: no gate, so it could not tell an empty mesh from one that is not compiled yet")
+	case d.Admission == nil:
+		return nil, fmt.Errorf("xds server: no admission, so it would serve thousands of streams at once")
 	case d.Connections == nil || d.Pushes == nil || d.Log == nil || d.Registerer == nil:
 		return nil, fmt.Errorf("xds server: connections, pushes, log and registerer are all required")
 	}
@@ -122,13 +127,22 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Drain refuses new streams and ends those that are open as unavailable, so that their clients go to another replica:
-// one after another, evenly over a time, because the other replica has to take them all in. It returns when all have
-// ended or the context has, whose error it then gives; a context that ends cuts the time short.
+// one after another, evenly over a time, because the other replica has to take them all in. Those that were told
+// nothing yet go first and at once: they lose nothing but their place in this queue. It returns when all have ended or
+// the context has, whose error it then gives; a context that ends cuts the time short.
 func (s *Server) Drain(ctx context.Context, over time.Duration) error {
 	s.mu.Lock()
 	s.draining = true
-	open := slices.Collect(maps.Keys(s.streams))
+	all := slices.Collect(maps.Keys(s.streams))
 	s.mu.Unlock()
+	var open []*stream
+	for _, st := range all {
+		if st.place.Begun() {
+			open = append(open, st)
+		} else {
+			st.end()
+		}
+	}
 	for i, st := range open {
 		if i > 0 {
 			select {
@@ -139,11 +153,11 @@ func (s *Server) Drain(ctx context.Context, over time.Duration) error {
 		}
 		st.end()
 	}
-	for i, st := range open {
+	for i, st := range all {
 		select {
 		case <-st.ended:
 		case <-ctx.Done():
-			return fmt.Errorf("xds server: %d of %d streams have not ended: %w", len(open)-i, len(open), context.Cause(ctx))
+			return fmt.Errorf("xds server: %d of %d streams have not ended: %w", len(all)-i, len(all), context.Cause(ctx))
 		}
 	}
 	return nil
@@ -173,17 +187,24 @@ func (s *Server) admit(w wire) (*stream, error) {
 	if !ok {
 		return nil, status.Error(codes.Unavailable, "not ready: configuration is not compiled yet")
 	}
-	st := newStream(s, live, w)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
 		return nil, status.Error(codes.Unavailable, drainingText)
 	}
+	place, err := s.deps.Admission.Enter(admission.Source(w.Context()))
+	if err != nil {
+		return nil, err
+	}
+	st := newStream(s, live, w, place)
 	s.streams[st] = struct{}{}
 	return st, nil
 }
 
-const drainingText = "shutting down: connect to another replica"
+const (
+	drainingText = "shutting down: connect to another replica"
+	expiredText  = "the stream has reached its maximum age: connect again"
+)
 
 func (s *Server) forget(st *stream) {
 	s.mu.Lock()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/subscription"
 )
 
@@ -32,6 +33,7 @@ type stream struct {
 	server *Server
 	live   *snapshot.Live
 	wire   wire
+	place  *admission.Place
 	log    *zap.Logger
 
 	woken chan struct{} // holds one: there is a new snapshot
@@ -58,10 +60,10 @@ type request struct {
 	in   subscription.Request
 }
 
-func newStream(s *Server, live *snapshot.Live, w wire) *stream {
+func newStream(s *Server, live *snapshot.Live, w wire, place *admission.Place) *stream {
 	stop := make(chan struct{})
 	return &stream{
-		server: s, live: live, wire: w, log: s.deps.Log,
+		server: s, live: live, wire: w, place: place, log: s.deps.Log,
 		woken: make(chan struct{}, 1), stop: stop, end: sync.OnceFunc(func() { close(stop) }), ended: make(chan struct{}),
 	}
 }
@@ -84,6 +86,7 @@ func (st *stream) serve() error {
 		// Receiving ends when the handler has returned.
 		for range requests {
 		}
+		st.place.Leave()
 		st.server.forget(st)
 		close(st.ended)
 	}()
@@ -92,6 +95,8 @@ func (st *stream) serve() error {
 		return err
 	case <-st.stop:
 		return status.Error(codes.Unavailable, drainingText)
+	case <-st.place.Expired():
+		return status.Error(codes.Unavailable, expiredText)
 	}
 }
 
@@ -146,6 +151,9 @@ func (st *stream) loop(requests <-chan request, broken *error) error {
 		if sent {
 			continue
 		}
+		if st.proxy != nil && st.machine.Answered() {
+			st.place.Yield()
+		}
 		select {
 		case r, ok := <-requests:
 			if !ok {
@@ -159,8 +167,11 @@ func (st *stream) loop(requests <-chan request, broken *error) error {
 	}
 }
 
-// request takes one request in.
+// request takes one request in, as soon as it is the stream's turn.
 func (st *stream) request(r request) error {
+	if err := st.place.Wait(st.wire.Context()); err != nil {
+		return err
+	}
 	switch id := r.node.GetId(); {
 	case st.proxy == nil:
 		p, err := proxyFromNode(r.node)
@@ -211,6 +222,7 @@ func (st *stream) push() (sent bool, err error) {
 		return false, nil
 	}
 	made := time.Now()
+	st.place.Sending()
 	err = st.wire.send(r)
 	st.sent(r, begin, made, err)
 	return err == nil, err

@@ -1,9 +1,6 @@
 package compat
 
-const (
-	oneCopy = "There is no cache to tune: a resource is made and serialised once for the whole mesh, and kept while a proxy has it."
-	noLimit = "Not yet in this version: streams are served as they come; remove it."
-)
+const oneCopy = "There is no cache to tune: a resource is made and serialised once for the whole mesh, and kept while a proxy has it."
 
 // xdsEnv are the variables about streams, pushes and what is kept between them.
 func xdsEnv() []Setting {
@@ -15,11 +12,14 @@ func xdsEnv() []Setting {
 
 		Setting{Name: "PILOT_PUSH_THROTTLE", Verdict: Refused, Accepts: as("0"),
 			Note: "A push hands out bytes that exist already, so nothing has to be held back; remove it."},
-		Setting{Name: "PILOT_MAX_REQUESTS_PER_SECOND", Verdict: Refused, Accepts: as("0"), Note: noLimit},
-		Setting{Name: "ISTIO_GPRC_MAXSTREAMS", Verdict: Refused, Note: noLimit},
-		Setting{Name: "ISTIO_GPRC_MAXRECVMSGSIZE", Verdict: Refused, Note: "gRPC's default applies, 4 MiB a message; remove it."},
-		Setting{Name: "GRPC_KEEPALIVE_INTERVAL", Verdict: Refused, Note: "Not yet in this version: gRPC's own keepalive defaults apply; remove it."},
-		Setting{Name: "GRPC_KEEPALIVE_TIMEOUT", Verdict: Refused, Note: "Not yet in this version: gRPC's own keepalive defaults apply; remove it."},
+		Setting{Name: "PILOT_MAX_REQUESTS_PER_SECOND", Verdict: Honoured, As: "--max-stream-rate",
+			Note: "Streams beyond it wait in order of arrival, where istiod refuses them after a second; 0 is as many as the machine serves."},
+		Setting{Name: "ISTIO_GPRC_MAXSTREAMS", Verdict: Honoured, As: "--max-streams-per-connection",
+			Note: "The same; `--max-streams` and `--max-streams-per-source` limit them over all connections."},
+		Setting{Name: "ISTIO_GPRC_MAXRECVMSGSIZE", Verdict: Honoured, As: "--max-request-size", Note: "The same; the default is 16 MiB, not 4."},
+		Setting{Name: "GRPC_KEEPALIVE_INTERVAL", Verdict: Honoured, As: "--keepalive-interval",
+			Note: "The same; clients may ask for a sign of life every 5 seconds, whatever it is."},
+		Setting{Name: "GRPC_KEEPALIVE_TIMEOUT", Verdict: Honoured, As: "--keepalive-timeout", Note: "The same."},
 		Setting{Name: "ISTIO_DELTA_XDS", Verdict: Refused, Accepts: as("true", "false"),
 			Note: "Both protocols are always served and the agent chooses: set it there."},
 

@@ -41,10 +41,11 @@ func flags() []Setting {
 		{Name: "--tls-cipher-suites", Verdict: Refused, Accepts: []string{""}, Note: noTLS},
 		{Name: "--tls-min-version", Verdict: Refused, Note: noTLS},
 
-		{Name: "--keepaliveInterval", Verdict: Refused, Note: "Not yet in this version: gRPC's own keepalive defaults apply; remove it."},
-		{Name: "--keepaliveTimeout", Verdict: Refused, Note: "Not yet in this version: gRPC's own keepalive defaults apply; remove it."},
-		{Name: "--keepaliveMaxServerConnectionAge", Verdict: Refused,
-			Note: "Not yet in this version: a stream lives as long as its client does; remove it."},
+		{Name: "--keepaliveInterval", Verdict: Honoured, As: "--keepalive-interval",
+			Note: "The same; clients may ask for a sign of life every 5 seconds, whatever it is."},
+		{Name: "--keepaliveTimeout", Verdict: Honoured, As: "--keepalive-timeout", Note: "The same."},
+		{Name: "--keepaliveMaxServerConnectionAge", Verdict: Honoured, As: "--max-connection-age",
+			Note: "The same, give or take a tenth; streams are ended as unavailable, and then their connection."},
 		{Name: "--shutdownDuration", Verdict: Refused,
 			Note: "`--drain` is how long clients get to move; each step of the stop has a budget besides, which `meshd graph --stop` prints."},
 

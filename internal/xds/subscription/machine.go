@@ -209,6 +209,11 @@ func (m *Machine) settled(source func(typeURL string, last Source) Source) bool 
 	return true
 }
 
+// Answered reports whether the client has answered everything that was sent.
+func (m *Machine) Answered() bool {
+	return !slices.ContainsFunc(m.subs, func(s *sub) bool { return s.flying })
+}
+
 func (m *Machine) find(typeURL string) *sub {
 	for _, s := range m.subs {
 		if s.typ.URL == typeURL {
