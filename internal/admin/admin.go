@@ -5,15 +5,13 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"net"
 	"net/http"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -59,22 +57,16 @@ func Health(checker *readiness.Checker, info version.Info) http.Handler {
 	return mux
 }
 
-// Monitoring makes the handler of the monitoring port: what the health port has, /metrics, the pages, and an index.
-// It is an error if two pages have one path.
-func Monitoring(checker *readiness.Checker, info version.Info, metrics prometheus.Gatherer, pages []Page) (http.Handler, error) {
+// Monitoring makes the handler of the monitoring port: what the health port has, /metrics, and the pages. The pages are
+// open on loopback; from elsewhere the authenticator decides, and without one (nil) nobody sees them.
+func Monitoring(checker *readiness.Checker, info version.Info, metrics prometheus.Gatherer, site *Site, authenticator Authenticator) http.Handler {
 	mux := http.NewServeMux()
 	addHealth(mux, checker, info)
 	mux.Handle("/metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	pages = slices.Clone(pages) // fx shuffles groups
-	slices.SortFunc(pages, func(a, b Page) int { return cmp.Compare(a.Path, b.Path) })
-	for i, p := range pages {
-		if i > 0 && p.Path == pages[i-1].Path {
-			return nil, fmt.Errorf("two debug pages have the path %s", p.Path)
-		}
-		mux.Handle(p.Path, p.Handler)
-	}
-	mux.Handle("/debug/{$}", index(pages))
-	return mux, nil
+	pages := guard(site, authenticator)
+	mux.Handle(root, pages)
+	mux.Handle(strings.TrimSuffix(root, "/"), pages)
+	return mux
 }
 
 func addHealth(mux *http.ServeMux, checker *readiness.Checker, info version.Info) {
@@ -82,17 +74,6 @@ func addHealth(mux *http.ServeMux, checker *readiness.Checker, info version.Info
 	mux.Handle("/readyz", checker.VerboseHandler())
 	mux.Handle("/livez", readiness.LiveHandler())
 	mux.Handle("/version", JSON(func() (any, error) { return info, nil }))
-}
-
-func index(pages []Page) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintln(w, "<!doctype html><title>meshd</title><h1>meshd</h1><dl>")
-		for _, p := range pages {
-			fmt.Fprintf(w, "<dt><a href=%q>%s</a><dd>%s\n", p.Path, html.EscapeString(p.Path), html.EscapeString(p.Help))
-		}
-		fmt.Fprintln(w, "</dl>")
-	})
 }
 
 // Serve answers on a listener until the context ends, then gives requests under way a second to finish.

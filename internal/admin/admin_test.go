@@ -34,41 +34,70 @@ func checker(t *testing.T) *readiness.Checker {
 	return c
 }
 
-func get(h http.Handler, path string) (int, string) {
+// request is one from this machine.
+func request(path string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r.RemoteAddr = "127.0.0.1:40000"
+	return r
+}
+
+func do(h http.Handler, r *http.Request) (int, string) {
 	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	h.ServeHTTP(w, r)
 	return w.Code, w.Body.String()
 }
 
-func TestMonitoring(t *testing.T) {
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "meshd_test"}, func() float64 { return 7 }))
-	h, err := Monitoring(checker(t), version.Get(), metrics, []Page{
+func get(h http.Handler, path string) (int, string) { return do(h, request(path)) }
+
+func monitoring(t *testing.T, authenticator Authenticator) http.Handler {
+	t.Helper()
+	site, err := NewSite([]Page{
 		{Path: "/debug/b", Help: "the <second>", Handler: JSON(func() (any, error) { return nil, errors.New("not yet: b") })},
 		{Path: "/debug/a", Help: "the first", Handler: JSON(func() (any, error) { return map[string]int{"x": 1}, nil })},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return Monitoring(checker(t), version.Get(), prometheus.NewRegistry(), site, authenticator)
+}
+
+func TestMonitoring(t *testing.T) {
+	h := monitoring(t, nil)
 	for _, tt := range []struct {
 		path string
 		code int
 		want string
 	}{
 		{"/ready", 503, "not ready"}, {"/readyz?verbose", 503, "[-] start-up"}, {"/livez", 200, "alive"},
-		{"/version", 200, `"go"`}, {"/metrics", 200, "meshd_test 7"}, {"/debug/a", 200, `"x": 1`},
-		{"/debug/b", 503, "not yet: b"}, {"/debug/", 200, "the &lt;second&gt;"}, {"/debug/none", 404, ""}, {"/", 404, ""},
+		{"/debug/b", 503, "not yet: b"}, {"/debug/", 200, "/debug/b     the <second>\n"}, {"/debug", 200, "/debug/a     the first"},
+		{"/debug/none", 404, "404 page not found"}, {"/", 404, ""}, {"/metrics", 200, ""}, {"/debug/list", 200, "[\n  \"a\",\n  \"b\",\n  \"list\"\n]"},
+		{"/debug/?format=json", 200, `{"path":"/debug/b","help":"the \u003csecond\u003e"}`},
 	} {
 		if code, body := get(h, tt.path); code != tt.code || !strings.Contains(body, tt.want) {
 			t.Errorf("%s: %d %q, want %d with %q", tt.path, code, body, tt.code, tt.want)
 		}
 	}
+	r := request("/debug/")
+	r.Header.Set("Accept", "text/html,application/xhtml+xml")
+	if _, body := do(h, r); !strings.Contains(body, `<a href="/debug/b">/debug/b</a><dd>the &lt;second&gt;`) {
+		t.Errorf("in a browser: %s", body)
+	}
 }
 
-func TestTwoPagesOfOnePath(t *testing.T) {
-	p := Page{Path: "/debug/a", Handler: http.NotFoundHandler()}
-	if _, err := Monitoring(checker(t), version.Get(), prometheus.NewRegistry(), []Page{p, p}); err == nil || !strings.Contains(err.Error(), "/debug/a") {
-		t.Errorf("error %v", err)
+func TestBadPages(t *testing.T) {
+	for want, paths := range map[string][]string{
+		"two debug pages have the path /debug/a":    {"/debug/a", "/debug/a"},
+		"two debug pages have the path /debug/list": {"/debug/list"},
+		`"/a" is not below /debug/`:                 {"/a"},
+		`"/debug/" is not below /debug/`:            {"/debug/"},
+	} {
+		var pages []Page
+		for _, path := range paths {
+			pages = append(pages, Page{Path: path, Handler: http.NotFoundHandler()})
+		}
+		if _, err := NewSite(pages); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want %q", paths, err, want)
+		}
 	}
 }
 

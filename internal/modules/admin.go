@@ -21,7 +21,7 @@ func adminPorts() lifecycle.Component {
 	return lifecycle.Component{
 		Name: "admin",
 		For:  "the health and monitoring ports, which answer from the first moment on",
-		New:  []any{newHealthPort, newMonitoringPort, newStartupPage, newAddressesPage},
+		New:  []any{newSite, newHealthPort, newMonitoringPort, newStartupPage, newAddressesPage},
 	}
 }
 
@@ -30,6 +30,13 @@ type pageOut struct {
 	fx.Out
 	Page admin.Page `group:"pages"`
 }
+
+type siteIn struct {
+	fx.In
+	Pages []admin.Page `group:"pages"`
+}
+
+func newSite(in siteIn) (*admin.Site, error) { return admin.NewSite(in.Pages) }
 
 func newStartupPage(trace *lifecycle.Trace) pageOut {
 	return pageOut{Page: admin.Page{Path: "/debug/startup", Help: "when each constructor and step was queued, started and ended, and what it waited for",
@@ -56,7 +63,7 @@ type monitoringPortIn struct {
 	Checker   *readiness.Checker
 	Version   version.Info
 	Metrics   *prometheus.Registry
-	Pages     []admin.Page `group:"pages"`
+	Site      *admin.Site
 	Addresses *listener.Addresses
 	Log       *zap.Logger
 }
@@ -66,11 +73,9 @@ type monitoringPortOut struct {
 	Serve lifecycle.Step `name:"admin.monitoring" phase:"admin" listener:"--monitoring-addr"`
 }
 
-func newMonitoringPort(in monitoringPortIn) (monitoringPortOut, error) {
-	handler, err := admin.Monitoring(in.Checker, in.Version, in.Metrics, in.Pages)
-	if err != nil {
-		return monitoringPortOut{}, err
-	}
+func newMonitoringPort(in monitoringPortIn) monitoringPortOut {
+	// There is nothing yet that could tell one client from another, so pages stay on loopback.
+	handler := admin.Monitoring(in.Checker, in.Version, in.Metrics, in.Site, nil)
 	step := adminStep("--monitoring-addr", in.Options.MonitoringAddr, handler, in.Addresses, in.Log)
 	listen := step.Start
 	step.Start = func(ctx context.Context) error {
@@ -78,7 +83,7 @@ func newMonitoringPort(in monitoringPortIn) (monitoringPortOut, error) {
 		in.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 		return listen(ctx)
 	}
-	return monitoringPortOut{Serve: step}, nil
+	return monitoringPortOut{Serve: step}
 }
 
 // adminStep opens an admin port and serves it: claimed and listening at once, because what it answers is gated.
