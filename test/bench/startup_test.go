@@ -1,5 +1,5 @@
-// Package bench measures what only whole processes can show. `task bench` prints it; docs/performance.md says what
-// the figures are and were.
+// Package bench measures how long whole processes take to start. docs/performance.md says what the figures are and
+// were; what a process costs that serves is measured by tools/swarm.
 package bench
 
 import (
