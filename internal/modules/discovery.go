@@ -8,6 +8,7 @@ import (
 	"github.com/meshd/meshd/internal/admin"
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/translate/validate"
 	"github.com/meshd/meshd/internal/xds"
 	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/push"
@@ -18,7 +19,7 @@ func discovery() lifecycle.Component {
 	return lifecycle.Component{
 		Name: "xds",
 		For:  "serves snapshots to streams, as resources that are made once for the whole mesh",
-		New:  []any{resource.NewStore, newAdmission, newAdmissionPage, newDiscovery, newPush},
+		New:  []any{newResources, newAdmission, newAdmissionPage, newDiscovery, newPush},
 	}
 }
 
@@ -30,6 +31,9 @@ func newAdmissionPage(queue *admission.Queue) pageOut {
 	return pageOut{Page: admin.Page{Path: "/debug/admission", Help: "how many streams are open, are being served, and wait for that; and where most come from",
 		Handler: admin.JSON(func() (any, error) { return queue.Status(), nil })}}
 }
+
+// newResources makes the store of all resources, which takes in none that Envoy would refuse.
+func newResources() *resource.Store { return resource.NewStore(validate.New().Resource) }
 
 type discoveryIn struct {
 	fx.In

@@ -12,13 +12,14 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/testkit/scenario"
-	"github.com/meshd/meshd/internal/testkit/validate"
 	"github.com/meshd/meshd/internal/translate"
 	"github.com/meshd/meshd/internal/translate/proxyless"
+	"github.com/meshd/meshd/internal/translate/validate"
 )
 
 var update = flag.Bool("update", false, "write the expected resources of testdata/shop anew; review the difference")
@@ -95,10 +96,17 @@ func valid(t *testing.T, dir string) {
 func checkAll(t *testing.T, client string, snap *snapshot.Snapshot, p *model.Proxy) {
 	t.Helper()
 	var set validate.Set
+	checker := validate.New()
 	for kind, g := range generators(p) {
 		for name, m := range messages(t, snap, g, p) {
-			if err := validate.Resource(m); err != nil {
-				t.Errorf("%s: %s: %s: %v", client, kind, name, err)
+			serialised, err := proto.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range []error{validate.Resource(m), checker.Resource(m, serialised)} {
+				if err != nil {
+					t.Errorf("%s: %s: %s: %v", client, kind, name, err)
+				}
 			}
 			switch m := m.(type) {
 			case *clusterv3.Cluster:

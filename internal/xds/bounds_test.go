@@ -13,7 +13,7 @@ import (
 
 // TestVersionsAreBounded: clients say what they run, and each version that is counted apart stays for ever.
 func TestVersionsAreBounded(t *testing.T) {
-	m, err := newMetrics(prometheus.NewRegistry(), resource.NewStore().Stats)
+	m, err := newMetrics(prometheus.NewRegistry(), resource.NewStore(nil).Stats)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 func clusters(t testing.TB, n, size int) []*resource.Resource {
-	pool := resource.NewStore().NewPool(model.FlavorEnvoy, resource.ClusterType, func(f resource.Failure) { t.Error(f.Err) })
+	pool := resource.NewStore(nil).NewPool(model.FlavorEnvoy, resource.ClusterType, func(f resource.Failure) { t.Error(f.Err) })
 	var out []*resource.Resource
 	for i := range n {
 		name := fmt.Sprintf("outbound|%d||shop.default.svc.cluster.local", i)

@@ -34,7 +34,7 @@ func deps(t *testing.T) Deps {
 		t.Fatal(err)
 	}
 	return Deps{
-		Admission: queue, Table: table, Store: resource.NewStore(),
+		Admission: queue, Table: table, Store: resource.NewStore(nil),
 		Live:        func() (*snapshot.Live, bool) { return nil, false },
 		Gate:        func(ctx context.Context) (*snapshot.Live, error) { <-ctx.Done(); return nil, context.Cause(ctx) },
 		Connections: NewConnections(), Pushes: pushes, Log: zap.NewNop(), Registerer: reg,

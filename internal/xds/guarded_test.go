@@ -16,7 +16,7 @@ import (
 func TestPanicEndsOneStream(t *testing.T) {
 	core, logs := observer.New(zap.ErrorLevel)
 	r := &rig{t: t, registry: prometheus.NewRegistry()}
-	m, err := newMetrics(r.registry, resource.NewStore().Stats)
+	m, err := newMetrics(r.registry, resource.NewStore(nil).Stats)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,7 +186,7 @@ func newRigWith(t testing.TB, limits admission.Options, options ...grpc.ServerOp
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
 	r := &rig{
-		t: t, world: &world{data: map[*snapshot.Snapshot]map[string]map[string]string{}}, store: resource.NewStore(),
+		t: t, world: &world{data: map[*snapshot.Snapshot]map[string]map[string]string{}}, store: resource.NewStore(nil),
 		registry: prometheus.NewRegistry(), logs: logs, gate: make(chan struct{}), data: map[string]map[string]string{},
 	}
 	table, err := NewTable(generators(r.world))

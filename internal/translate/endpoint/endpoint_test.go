@@ -9,7 +9,7 @@ import (
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
-	"github.com/meshd/meshd/internal/testkit/validate"
+	"github.com/meshd/meshd/internal/translate/validate"
 )
 
 // TestAssignment: who is behind a service port, by place, with weights, and who is not.

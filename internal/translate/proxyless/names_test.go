@@ -5,8 +5,8 @@ import (
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/testkit/scenario"
-	"github.com/meshd/meshd/internal/testkit/validate"
 	"github.com/meshd/meshd/internal/translate/proxyless"
+	"github.com/meshd/meshd/internal/translate/validate"
 )
 
 const more = `

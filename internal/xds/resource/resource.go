@@ -87,7 +87,11 @@ type serialised struct {
 	bytes []byte
 	head  int // the length of that space
 	inner int // the length of the delta Resource
+	body  int // the length of the message itself, with which the frame ends
 }
+
+// message is the serialised message itself.
+func (s serialised) message() []byte { return s.bytes[len(s.bytes)-s.body:] }
 
 // serialise gives the frame of a message and the identity of its content. What comes before the frame in the delta
 // protocol holds the version, which depends on the frame: it is left to newResource.
@@ -102,7 +106,7 @@ func serialise(typeURL, name string, msg proto.Message) (serialised, digest, err
 	frame := protowire.SizeTag(framedField) + protowire.SizeBytes(size)
 	inner := protowire.SizeTag(nameField) + protowire.SizeBytes(len(name)) +
 		protowire.SizeTag(versionField) + protowire.SizeBytes(versionLen) + frame
-	out := serialised{head: protowire.SizeTag(framedField) + protowire.SizeBytes(inner) - frame, inner: inner}
+	out := serialised{head: protowire.SizeTag(framedField) + protowire.SizeBytes(inner) - frame, inner: inner, body: len(body)}
 	b := make([]byte, out.head, out.head+frame)
 	b = protowire.AppendTag(b, framedField, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(size))

@@ -35,9 +35,24 @@ func get(t *testing.T, p *Pool, r translate.Recipe) *Resource {
 	return res
 }
 
+// picky refuses texts, and wants to be given what is sent.
+func picky(m proto.Message, serialised []byte) error {
+	var sent wrapperspb.StringValue
+	if err := proto.Unmarshal(serialised, &sent); err != nil || !proto.Equal(&sent, m) {
+		return fmt.Errorf("serialised is %q, not %s: %v", serialised, m, err)
+	}
+	switch sent.GetValue() {
+	case "bad":
+		return errors.New("no client takes it")
+	case "panic":
+		panic("no client takes it")
+	}
+	return nil
+}
+
 // A frame is a valid piece of both protocols' responses.
 func TestFrame(t *testing.T) {
-	pool := NewStore().NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
+	pool := NewStore(nil).NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
 	want := &clusterv3.Cluster{Name: "outbound|80||a", AltStatName: "x"}
 	res := get(t, pool, translate.Recipe{Name: want.Name, Build: func() (proto.Message, error) { return want, nil }})
 
@@ -60,7 +75,7 @@ func TestFrame(t *testing.T) {
 }
 
 func TestBuiltOnceForAll(t *testing.T) {
-	store := NewStore()
+	store := NewStore(nil)
 	pool := store.NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
 	var built atomic.Int32
 	r := translate.Recipe{Name: "a", Key: 1, Build: func() (proto.Message, error) {
@@ -86,7 +101,7 @@ func TestBuiltOnceForAll(t *testing.T) {
 }
 
 func TestInternedByContent(t *testing.T) {
-	store := NewStore()
+	store := NewStore(nil)
 	pool := store.NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
 	other := store.NewPool(model.FlavorGRPC, ClusterType, noFailure(t))
 	a := get(t, pool, recipe("a", 1, "x"))
@@ -108,7 +123,7 @@ func TestInternedByContent(t *testing.T) {
 			t.Errorf("another %s has the same version %s", what, a.Version())
 		}
 	}
-	replica := NewStore().NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
+	replica := NewStore(nil).NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
 	if b := get(t, replica, recipe("a", 9, "x")); b.Version() != a.Version() {
 		t.Errorf("replicas give equal content the versions %s and %s", a.Version(), b.Version())
 	}
@@ -116,13 +131,15 @@ func TestInternedByContent(t *testing.T) {
 
 func TestFailuresAreNamedAndNotRepeated(t *testing.T) {
 	for what, r := range map[string]translate.Recipe{
-		"an error":         {Name: "shop", Build: func() (proto.Message, error) { return nil, errors.New("no port") }},
-		"a panic":          {Name: "shop", Build: func() (proto.Message, error) { panic("no port") }},
-		"nothing":          {Name: "shop", Build: func() (proto.Message, error) { return nil, nil }},
-		"not serialisable": {Name: "shop", Build: func() (proto.Message, error) { return wrapperspb.String("\xff"), nil }},
+		"an error":          {Name: "shop", Build: func() (proto.Message, error) { return nil, errors.New("no port") }},
+		"a panic":           {Name: "shop", Build: func() (proto.Message, error) { panic("no port") }},
+		"nothing":           {Name: "shop", Build: func() (proto.Message, error) { return nil, nil }},
+		"not serialisable":  {Name: "shop", Build: func() (proto.Message, error) { return wrapperspb.String("\xff"), nil }},
+		"not valid":         recipe("shop", 0, "bad"),
+		"a panicking check": recipe("shop", 0, "panic"),
 	} {
 		t.Run(what, func(t *testing.T) {
-			store := NewStore()
+			store := NewStore(picky)
 			var reported []Failure
 			pool := store.NewPool(model.FlavorEnvoy, ClusterType, func(f Failure) { reported = append(reported, f) })
 			for range 3 {
@@ -134,11 +151,14 @@ func TestFailuresAreNamedAndNotRepeated(t *testing.T) {
 				t.Errorf("reported %+v, want it once", reported)
 			}
 			get(t, pool, recipe("shop", "another key", "x"))
+			if what == "not valid" && !strings.Contains(reported[0].Err.Error(), "not valid: no client takes it") {
+				t.Errorf("%v: want an error that says why", reported[0].Err)
+			}
 		})
 	}
 	t.Run("a key that cannot be compared", func(t *testing.T) {
 		var reported []Failure
-		pool := NewStore().NewPool(model.FlavorEnvoy, ClusterType, func(f Failure) { reported = append(reported, f) })
+		pool := NewStore(nil).NewPool(model.FlavorEnvoy, ClusterType, func(f Failure) { reported = append(reported, f) })
 		if _, err := pool.Get(recipe("shop", []int{1}, "x")); err == nil || !strings.Contains(err.Error(), "[]int") {
 			t.Errorf("%v: want an error that names the type of the key", err)
 		}
@@ -151,7 +171,7 @@ func TestFailuresAreNamedAndNotRepeated(t *testing.T) {
 
 // What nobody refers to is freed, with the recipe and what its key refers to.
 func TestFreed(t *testing.T) {
-	store := NewStore()
+	store := NewStore(nil)
 	pool := store.NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
 	kept := get(t, pool, recipe("kept", 0, "x"))
 	for round := range 20 {
@@ -176,7 +196,7 @@ func TestFreed(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	pool := NewStore().NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
+	pool := NewStore(nil).NewPool(model.FlavorEnvoy, ClusterType, noFailure(t))
 	a, b, c, b2 := get(t, pool, recipe("a", 0, "1")), get(t, pool, recipe("b", 0, "1")), get(t, pool, recipe("c", 0, "1")), get(t, pool, recipe("b", 1, "2"))
 	old := NewSet([]*Resource{a, b, b2})
 	if old.Len() != 2 || old.Get("b") != b || old.Get("c") != nil {
@@ -217,7 +237,7 @@ func TestTypeOrder(t *testing.T) {
 
 // What a client says it has is compared like resources, never sent, and leaves nothing behind in a set that all share.
 func TestClaims(t *testing.T) {
-	pool := NewStore().NewPool(model.FlavorEnvoy, ClusterType, func(f Failure) { t.Error(f.Err) })
+	pool := NewStore(nil).NewPool(model.FlavorEnvoy, ClusterType, func(f Failure) { t.Error(f.Err) })
 	var list []*Resource
 	for _, name := range []string{"same", "old", "strange", "new"} {
 		r, err := pool.Get(translate.Recipe{Name: name, Build: func() (proto.Message, error) { return &clusterv3.Cluster{Name: name}, nil }})

@@ -34,6 +34,8 @@ type Stats struct {
 // Store interns resources by content. One store serves all generators, through a pool for each.
 // It is safe for concurrent use.
 type Store struct {
+	check Check
+
 	generated, reused, failed, interned atomic.Uint64
 
 	mu      sync.Mutex
@@ -41,9 +43,13 @@ type Store struct {
 	sweepAt int
 }
 
-// NewStore makes an empty store.
-func NewStore() *Store {
-	return &Store{content: map[digest]weak.Pointer[Resource]{}, sweepAt: minSweep}
+// Check tells why a client would refuse a resource, which is given serialised too; nil if it would not, as far as that can
+// be told. It may be called from any goroutine.
+type Check func(m proto.Message, serialised []byte) error
+
+// NewStore makes an empty store. What check refuses does not become a resource; nil refuses nothing.
+func NewStore(check Check) *Store {
+	return &Store{check: check, content: map[digest]weak.Pointer[Resource]{}, sweepAt: minSweep}
 }
 
 // Stats gives the counts of this moment.
@@ -163,11 +169,27 @@ func (p *Pool) make(r translate.Recipe) (*Resource, error) {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
 	from, sum, err := serialise(p.typeURL, r.Name, msg)
+	if err == nil && p.store.check != nil {
+		err = check(p.store.check, msg, from.message())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
 	p.store.generated.Add(1)
 	return p.store.intern(r.Name, from, sum), nil
+}
+
+// check says that a resource is not valid. A panic says so too.
+func check(valid Check, msg proto.Message, serialised []byte) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("to check it panicked: %v", v)
+		}
+	}()
+	if err = valid(msg, serialised); err != nil {
+		return fmt.Errorf("it is not valid: %w", err)
+	}
+	return nil
 }
 
 // build turns a panic of a translator into an error: one bad object must not take the process down.

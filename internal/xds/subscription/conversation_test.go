@@ -95,7 +95,7 @@ func newConversation(t *testing.T) *conversation { return converse(t, StateOfThe
 
 func converse(t *testing.T, encoding Encoding) *conversation {
 	c := &conversation{t: t, encoding: encoding, pools: map[string]*resource.Pool{}, sources: map[string]*fakeSource{}, nonces: map[string][]string{}}
-	store := resource.NewStore()
+	store := resource.NewStore(nil)
 	for short, url := range urls {
 		c.pools[url] = store.NewPool(model.FlavorEnvoy, url, func(f resource.Failure) { t.Error(f.Err) })
 		c.sources[url] = &fakeSource{c: c, url: url}
