@@ -11,12 +11,14 @@ import (
 	"time"
 	"weak"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/meshd/meshd/internal/testkit/xdsclient"
+	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/resource"
 	"github.com/meshd/meshd/internal/xds/subscription"
 )
@@ -266,16 +268,33 @@ func (c trickle) Read(b []byte) (int, error) {
 	return c.Conn.Read(b[:min(len(b), 4<<10)])
 }
 
-// A slow client is neither cut off nor sent a part: it ends up complete, and with the newest (case B20).
+// A slow client is neither cut off nor sent a part: it ends up complete, and with the newest. One that is dead, without
+// having said so, is noticed by keep-alive (case B20).
 func TestCaseB20(t *testing.T) { protocols(t, testCaseB20) }
 
 func testCaseB20(t *testing.T, p protocol) {
-	r := p.rig(t)
+	alive := admission.Connections{Interval: time.Second, Timeout: time.Second}
+	r := p.rigWith(t, admission.Options{}, alive.ServerOptions(0)...)
 	big := map[string]string{"small": "0"}
 	for i := range 32 {
 		big[fmt.Sprint("big", i)] = strings.Repeat("x", 1<<17)
 	}
 	r.setAll("cds", big).set("lds l=0").publish()
+	hole := newHole(t, r.addr)
+	conn, err := grpc.NewClient("passthrough:///"+hole.addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	dead, err := r.open(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignore(dead.send(&corev3.Node{Id: node("dead")}, resource.ListenerType, ""))
+	if _, err := dead.recv(); err != nil {
+		t.Fatal(err)
+	}
+	hole.cut()
 	c := r.connect("slow", func(o *xdsclient.Options) {
 		o.Dial = []grpc.DialOption{
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -309,6 +328,10 @@ func testCaseB20(t *testing.T, p protocol) {
 		t.Errorf("%d responses: what became outdated meanwhile was sent too", n)
 	}
 	r.want(c, "lds l=0")
+	r.eventually("the dead client is noticed", func() bool { return r.server.deps.Connections.Len() == 1 })
+	if c.State().Ended {
+		t.Error("the slow client was cut off")
+	}
 }
 
 // A new service is one new cluster, and nothing else.

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/meshd/meshd/internal/testkit/xdsclient"
 	"github.com/meshd/meshd/internal/xds/resource"
@@ -63,33 +61,12 @@ func (r *rig) stuck() bool {
 // deaf opens a stream that asks for clusters and listeners and never reads.
 func (r *rig) deaf(pod string) {
 	r.t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+r.addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithStaticStreamWindowSize(1<<16), grpc.WithStaticConnWindowSize(1<<16)) // otherwise gRPC reads 16 MB ahead
+	stream, err := r.open(r.dial(grpc.WithStaticStreamWindowSize(1<<16), grpc.WithStaticConnWindowSize(1<<16))) // otherwise gRPC reads 16 MB ahead
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.t.Cleanup(func() { _ = conn.Close() })
-	ads := discoveryv3.NewAggregatedDiscoveryServiceClient(conn)
-	var send func(n *corev3.Node, typeURL string) error
-	if r.delta {
-		stream, err := ads.DeltaAggregatedResources(r.ctx)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		send = func(n *corev3.Node, typeURL string) error {
-			return stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: n, TypeUrl: typeURL})
-		}
-	} else {
-		stream, err := ads.StreamAggregatedResources(r.ctx)
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		send = func(n *corev3.Node, typeURL string) error {
-			return stream.Send(&discoveryv3.DiscoveryRequest{Node: n, TypeUrl: typeURL})
-		}
-	}
 	for _, typeURL := range []string{resource.ClusterType, resource.ListenerType} {
-		if err := send(&corev3.Node{Id: node(pod)}, typeURL); err != nil {
+		if err := stream.send(&corev3.Node{Id: node(pod)}, typeURL, ""); err != nil {
 			r.t.Fatal(err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
@@ -44,6 +45,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	mu   sync.Mutex
 	data map[*snapshot.Snapshot]map[string]map[string]string
+	// project is called when a generator looks at a proxy, unless nil; it is set before there are streams.
+	project func(*model.Proxy)
 }
 
 func (w *world) of(s *snapshot.Snapshot, typeURL string) map[string]string {
@@ -64,6 +67,9 @@ func (g fakeGenerator) Flavor() model.Flavor { return g.flavor }
 func (g fakeGenerator) Wildcard() bool       { return resource.TypeOf(g.typeURL).FullState }
 
 func (g fakeGenerator) Class(s *snapshot.Snapshot, p *model.Proxy) model.ProxyClass {
+	if g.world.project != nil {
+		g.world.project(p)
+	}
 	if g.world.of(s, g.typeURL)["panic in class"] != "" {
 		panic("class")
 	}
@@ -175,9 +181,7 @@ func protocols(t *testing.T, test func(*testing.T, protocol)) {
 }
 
 func (p protocol) rig(t testing.TB) *rig {
-	r := newRig(t)
-	r.delta = p == protocol(subscription.Delta)
-	return r
+	return p.rigWith(t, admission.Options{})
 }
 
 func newRig(t testing.TB) *rig { return newRigWith(t, admission.Options{}) }
@@ -295,6 +299,46 @@ func (r *rig) publish() {
 }
 
 func node(pod string) string { return "sidecar~10.0.0.1~" + pod + ".default~default.svc.cluster.local" }
+
+// raw is a stream of a test that sends and receives for itself.
+type raw struct {
+	// send asks for a type, or accepts a response of it.
+	send func(n *corev3.Node, typeURL, nonce string) error
+	// recv gives the nonce of the next response.
+	recv func() (nonce string, err error)
+}
+
+// open opens a stream on a connection of the test's.
+func (r *rig) open(conn *grpc.ClientConn) (raw, error) {
+	ads := discoveryv3.NewAggregatedDiscoveryServiceClient(conn)
+	if r.delta {
+		stream, err := ads.DeltaAggregatedResources(r.ctx)
+		return raw{
+			func(n *corev3.Node, typeURL, nonce string) error {
+				return stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: n, TypeUrl: typeURL, ResponseNonce: nonce})
+			},
+			func() (string, error) { m, err := stream.Recv(); return m.GetNonce(), err },
+		}, err
+	}
+	stream, err := ads.StreamAggregatedResources(r.ctx)
+	return raw{
+		func(n *corev3.Node, typeURL, nonce string) error {
+			return stream.Send(&discoveryv3.DiscoveryRequest{Node: n, TypeUrl: typeURL, ResponseNonce: nonce})
+		},
+		func() (string, error) { m, err := stream.Recv(); return m.GetNonce(), err },
+	}, err
+}
+
+// dial makes a connection that is closed at the end of the test.
+func (r *rig) dial(options ...grpc.DialOption) *grpc.ClientConn {
+	r.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+r.addr, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
 
 // connect opens a stream as a sidecar of a pod of that name, which is its workload too.
 func (r *rig) connect(pod string, change ...func(*xdsclient.Options)) *xdsclient.Client {

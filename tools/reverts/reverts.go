@@ -96,7 +96,10 @@ func reverts() []revert {
 			"	delete(s.streams, st)",
 			"	_ = st"},
 		{"B20", "a send has a deadline", "./internal/xds", "internal/xds/stream.go",
-			"	if err := st.wire.send(r); err != nil {",
-			"	defer time.AfterFunc(200*time.Millisecond, st.end).Stop()\n	if err := st.wire.send(r); err != nil {"},
+			"	err = st.wire.send(r)",
+			"	defer time.AfterFunc(200*time.Millisecond, st.end).Stop()\n	err = st.wire.send(r)"},
+		{"B20", "nobody asks a quiet client for a sign of life", "./internal/xds", "internal/xds/admission/connections.go",
+			"		grpc.KeepaliveParams(params),",
+			"		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: params.MaxConnectionAge}),"},
 	}
 }
