@@ -86,14 +86,18 @@ func (p *process) runDiscovery(s *settings) error {
 	if err != nil {
 		return usageError(err)
 	}
-	log := logging.New(zapcore.Lock(zapcore.AddSync(p.stderr)), format, levels)
+	control, err := logging.NewControl(levels, s.loggers())
+	if err != nil {
+		return usageError(err)
+	}
+	log := logging.New(zapcore.Lock(zapcore.AddSync(p.stderr)), format, control)
 	logging.Redirect(log) // for good: libraries may log to the very end
 	log.Info("meshd", zap.Stringer("build", version.Get()))
 	for _, note := range compat.Notes(p.environ) {
 		log.Info("accepted without effect", zap.String("setting", note))
 	}
 
-	s.options.Log = log
+	s.options.Log, s.options.Levels = log, control
 	runner, err := lifecycle.New(modules.All(s.options), log.Named(lifecycleLogger), lifecycle.Options{Began: p.began})
 	if err != nil {
 		log.Named(lifecycleLogger).Error("ended", zap.Error(err))

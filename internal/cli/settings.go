@@ -165,13 +165,8 @@ func (s *settings) validate() error {
 	s.validateStreams(bad)
 	if levels, err := logging.ParseLevels(s.logLevel); err != nil {
 		bad("log-level", "%v", err)
-	} else {
-		loggers := s.loggers()
-		for _, name := range levels.Named() {
-			if !slices.Contains(loggers, name) {
-				bad("log-level", "there is no component %q: want one of %s", name, strings.Join(loggers, ", "))
-			}
-		}
+	} else if _, err := logging.NewControl(levels, s.loggers()); err != nil {
+		bad("log-level", "%v", err)
 	}
 	if _, err := logging.ParseFormat(s.logFormat); err != nil {
 		bad("log-format", "%v", err)

@@ -13,6 +13,7 @@ import (
 // The zero value is info for everything, as ParseLevels("") gives it.
 type Levels struct {
 	fallback zapcore.Level
+	general  bool // fallback was given
 	named    map[string]zapcore.Level
 }
 
@@ -30,7 +31,7 @@ func ParseLevels(s string) (Levels, error) {
 		if part == "" {
 			continue
 		}
-		name, text := "default", part
+		name, text := Default, part
 		if i := strings.IndexAny(part, "=:"); i >= 0 {
 			name, text = part[:i], part[i+1:]
 		}
@@ -39,15 +40,15 @@ func ParseLevels(s string) (Levels, error) {
 			return Levels{}, fmt.Errorf("log level %q: %w", part, err)
 		}
 		if name == "all" {
-			name = "default"
+			name = Default
 		}
 		switch {
 		case name == "":
 			return Levels{}, fmt.Errorf("log level %q: want component=level", part)
 		case seen[name]:
 			return Levels{}, fmt.Errorf("log level %q: %s has two levels", part, name)
-		case name == "default":
-			levels.fallback = level
+		case name == Default:
+			levels.fallback, levels.general = level, true
 		default:
 			levels.named[name] = level
 		}

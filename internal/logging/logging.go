@@ -37,15 +37,16 @@ func ParseFormat(s string) (Format, error) {
 	return "", fmt.Errorf("unknown log format %q: want %s or %s", s, Text, JSON)
 }
 
-// New makes a logger that writes to w, which has to be safe for concurrent use (see zapcore.Lock).
-func New(w zapcore.WriteSyncer, format Format, levels Levels) *zap.Logger {
+// New makes a logger that writes to w, which has to be safe for concurrent use (see zapcore.Lock). What the control says
+// of levels holds at once for all loggers made from it.
+func New(w zapcore.WriteSyncer, format Format, control *Control) *zap.Logger {
 	var core zapcore.Core
 	if format == JSON {
 		core = zapcore.NewCore(zapcore.NewJSONEncoder(jsonConfig()), w, zapcore.DebugLevel)
 	} else {
 		core = &textCore{out: w}
 	}
-	return zap.New(leveled{Core: core, levels: levels}, zap.ErrorOutput(w))
+	return zap.New(leveled{Core: core, control: control}, zap.ErrorOutput(w))
 }
 
 func jsonConfig() zapcore.EncoderConfig {
@@ -62,19 +63,25 @@ func jsonConfig() zapcore.EncoderConfig {
 // "component", which lines about a component carry (steps, probes), goes before the name of the logger.
 type leveled struct {
 	zapcore.Core
-	levels    Levels
+	control   *Control
 	component string
 }
 
-func (c leveled) Enabled(level zapcore.Level) bool { return level >= c.levels.lowest() }
+// Enabled answers for the component if that is known. Libraries ask before they format a line.
+func (c leveled) Enabled(level zapcore.Level) bool {
+	if c.component != "" {
+		return level >= c.control.Levels().Of(c.component)
+	}
+	return level >= c.control.Levels().lowest()
+}
 
 func (c leveled) With(fields []zapcore.Field) zapcore.Core {
 	component, rest := takeComponent(fields)
-	return leveled{c.Core.With(rest), c.levels, cmp.Or(component, c.component)}
+	return leveled{c.Core.With(rest), c.control, cmp.Or(component, c.component)}
 }
 
 func (c leveled) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if entry.Level < c.levels.Of(cmp.Or(c.component, entry.LoggerName)) {
+	if entry.Level < c.control.Levels().Of(cmp.Or(c.component, entry.LoggerName)) {
 		return checked
 	}
 	return checked.AddCore(entry, c)

@@ -23,12 +23,8 @@ func (fixed) NewTicker(time.Duration) *time.Ticker { panic("no ticker is needed"
 
 func logger(t *testing.T, format Format, spec string) (*zap.Logger, *bytes.Buffer) {
 	t.Helper()
-	levels, err := ParseLevels(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out bytes.Buffer
-	return New(zapcore.Lock(zapcore.AddSync(&out)), format, levels).WithOptions(zap.WithClock(fixed{})), &out
+	return New(zapcore.Lock(zapcore.AddSync(&out)), format, control(t, spec)).WithOptions(zap.WithClock(fixed{})), &out
 }
 
 func TestText(t *testing.T) {

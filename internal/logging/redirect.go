@@ -43,16 +43,10 @@ func Redirect(log *zap.Logger) (restore func()) {
 	}
 }
 
-// component names a logger and gives its core the component's level. A core alone admits what any component logs,
-// and the libraries would format lines only to have them thrown away.
+// component names a logger, and its core too: a core without a name admits what any component logs, and the libraries
+// would format lines only to have them thrown away.
 func component(log *zap.Logger, name string) *zap.Logger {
-	named := log.Named(name)
-	for level := zapcore.DebugLevel; level <= zapcore.FatalLevel; level++ {
-		if named.Core().Check(zapcore.Entry{LoggerName: named.Name(), Level: level}, nil) != nil {
-			return named.WithOptions(zap.IncreaseLevel(level))
-		}
-	}
-	return named.WithOptions(zap.IncreaseLevel(silent))
+	return log.Named(name).With(zap.String("component", name))
 }
 
 // grpcLogger maps gRPC's verbosity to debug; zapgrpc takes it for a severity.

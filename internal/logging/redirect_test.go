@@ -14,12 +14,8 @@ import (
 // observed is a logger of these levels whose lines the test reads.
 func observed(t *testing.T, spec string) (*zap.Logger, *observer.ObservedLogs) {
 	t.Helper()
-	levels, err := ParseLevels(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
 	core, logs := observer.New(zapcore.DebugLevel)
-	return zap.New(leveled{Core: core, levels: levels}), logs
+	return zap.New(leveled{Core: core, control: control(t, spec)}), logs
 }
 
 func TestRedirect(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/meshd/meshd/internal/lifecycle"
+	"github.com/meshd/meshd/internal/logging"
 	"github.com/meshd/meshd/internal/xds/admission"
 )
 
@@ -40,8 +41,11 @@ type Options struct {
 	// Admission are the limits of streams, Connections those of the connections that carry them.
 	Admission   admission.Options
 	Connections admission.Connections
-	// Log is the process's logger.
-	Log *zap.Logger
+	// Log is the process's logger, and Levels what it logs of each component.
+	Log    *zap.Logger
+	Levels *logging.Control
+	// Profile serves the profiles of the Go runtime on the monitoring port.
+	Profile bool
 }
 
 // All lists the components for some options, in the order of their data path; nothing depends on this order.
