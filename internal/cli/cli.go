@@ -81,7 +81,7 @@ Try it on the sample mesh, then edit a file below it and watch what happens:
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
-	root.AddCommand(p.discovery(), p.graph(), p.startup(), p.request(), p.version())
+	root.AddCommand(p.discovery(), p.graph(), p.startup(), p.request(), p.logLevel(), p.version())
 	return root
 }
 

@@ -49,6 +49,7 @@ func (s *settings) addTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Connections.Interval, "keepalive-interval", 30*time.Second, "time without a sign of life after which a client is asked for one; at least 1s")
 	flags.DurationVar(&o.Connections.Timeout, "keepalive-timeout", 10*time.Second, "time that it has to give one before its connection is closed; at least 1s")
 	flags.IntVar(&o.Connections.RequestSize, "max-request-size", 16<<20, "largest request of a client, in bytes; at least 65536")
+	flags.BoolVar(&o.Profile, "profile", false, "serve profiles of the Go runtime below /debug/pprof/ of --monitoring-addr")
 	flags.StringVar(&s.logLevel, "log-level", "info", "least level to log: debug, info, warn, error; for single components as in xds=debug,default=info")
 	flags.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")
 	flags.VisitAll(func(f *pflag.Flag) { f.Usage += " (env " + envName(f.Name) + ")" })

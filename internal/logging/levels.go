@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,22 +58,27 @@ func ParseLevels(s string) (Levels, error) {
 	return levels, nil
 }
 
-func parseLevel(s string) (zapcore.Level, error) {
-	switch s {
-	case "debug":
-		return zapcore.DebugLevel, nil
-	case "info":
-		return zapcore.InfoLevel, nil
-	case "warn":
-		return zapcore.WarnLevel, nil
-	case "error":
-		return zapcore.ErrorLevel, nil
-	case "fatal":
-		return zapcore.FatalLevel, nil
-	case "none":
-		return silent, nil
+// levels are the names that levels have.
+func levels() map[string]zapcore.Level {
+	return map[string]zapcore.Level{
+		"debug": zapcore.DebugLevel, "info": zapcore.InfoLevel, "warn": zapcore.WarnLevel,
+		"error": zapcore.ErrorLevel, "fatal": zapcore.FatalLevel, "none": silent,
 	}
-	return 0, fmt.Errorf("unknown level %q: want debug, info, warn, error, fatal or none", s)
+}
+
+// LevelNames lists the names of levels, from the one that logs most.
+func LevelNames() []string {
+	byName := levels()
+	names := slices.Collect(maps.Keys(byName))
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(byName[a], byName[b]) })
+	return names
+}
+
+func parseLevel(s string) (zapcore.Level, error) {
+	if level, ok := levels()[s]; ok {
+		return level, nil
+	}
+	return 0, fmt.Errorf("unknown level %q: want one of %s", s, strings.Join(LevelNames(), ", "))
 }
 
 // Of gives the least level that a component logs. A part of a component ("xds.push") has its own level, or else that

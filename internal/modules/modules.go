@@ -52,7 +52,7 @@ type Options struct {
 func All(o Options) []lifecycle.Component {
 	components := []lifecycle.Component{
 		settings(o), environment(), meshConfig(), source(), generators(), snapshots(), connections(), discovery(),
-		readinessProbes(), adminPorts(), listeners(o),
+		readinessProbes(), adminPorts(), observation(), listeners(o),
 	}
 	if o.GRPCAddr != "" {
 		components = append(components, plaintextGRPC())

@@ -63,10 +63,13 @@ func (s Setting) rewrite(value string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s=%s: want true or false", s.Name, value)
 	}
-	if !on {
+	switch {
+	case on:
+		return []string{s.As}, nil
+	case strings.Contains(s.As, "="):
 		return nil, nil
 	}
-	return []string{s.As}, nil
+	return []string{s.As + "=false"}, nil // it goes before the environment
 }
 
 // refusal is the sentence that an operator reads when a setting stops the start.

@@ -31,7 +31,7 @@ func processEnv() []Setting {
 			Note: "Bind the port to loopback instead: `--monitoring-addr 127.0.0.1:15014`."},
 		Setting{Name: "ENABLE_DEBUG_ON_HTTP", Verdict: Refused, Accepts: as("false"),
 			Note: "Debug pages are on `--monitoring-addr` only, and never on the health port."},
-		Setting{Name: "UNSAFE_ENABLE_ADMIN_ENDPOINTS", Verdict: Refused, Accepts: as("false"), Note: "There are no debug pages that change anything; remove it."},
+		Setting{Name: "UNSAFE_ENABLE_ADMIN_ENDPOINTS", Verdict: Refused, Accepts: as("false"), Note: "No debug page changes anything but log levels; remove it."},
 		Setting{Name: "UNSAFE_PILOT_ENABLE_RUNTIME_ASSERTIONS", Verdict: Refused, Accepts: as("false"), Note: "meshd's checks are always on; remove it."},
 		Setting{Name: "COMPLIANCE_POLICY", Verdict: Refused, Note: noTLS},
 	)

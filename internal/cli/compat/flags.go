@@ -49,9 +49,10 @@ func flags() []Setting {
 		{Name: "--shutdownDuration", Verdict: Refused,
 			Note: "`--drain` is how long clients get to move; each step of the stop has a budget besides, which `meshd graph --stop` prints."},
 
-		{Name: "--profile", Verdict: Refused, Switch: true, Accepts: []string{"false"},
-			Note: "Not yet in this version: there are no profiling pages; write `--profile=false` or remove it."},
-		{Name: "--ctrlz_port", Verdict: Refused, Note: "ControlZ does not exist: use the debug pages on `--monitoring-addr`."},
+		{Name: "--profile", Verdict: Honoured, Switch: true, As: "--profile",
+			Note: "The same pages, but off unless it is set, where istiod has them on; guarded like the other debug pages."},
+		{Name: "--ctrlz_port", Verdict: Refused,
+			Note: "ControlZ does not exist: use the debug pages on `--monitoring-addr`; `istioctl admin log` works with `--ctrlz_port 15014`."},
 		{Name: "--ctrlz_address", Verdict: Refused, Note: "ControlZ does not exist: use the debug pages on `--monitoring-addr`."},
 
 		{Name: "--log_output_level", Verdict: Honoured, As: "--log-level",
