@@ -66,8 +66,18 @@ func Monitoring(checker *readiness.Checker, info version.Info, metrics prometheu
 	pages := guard(site, authenticator)
 	mux.Handle(root, pages)
 	mux.Handle(strings.TrimSuffix(root, "/"), pages)
+	for _, path := range []string{ScopesPath, ScopesPath + "/"} {
+		mux.HandleFunc(strings.TrimPrefix(path, strings.TrimSuffix(root, "/")), func(w http.ResponseWriter, r *http.Request) {
+			r = r.Clone(r.Context())
+			r.URL.Path = strings.TrimSuffix(root, "/") + r.URL.Path
+			pages.ServeHTTP(w, r)
+		})
+	}
 	return mux
 }
+
+// ScopesPath is the page of log levels for istioctl, which looks for it at the root, where ControlZ of istiod has it.
+const ScopesPath = root + "scopej"
 
 func addHealth(mux *http.ServeMux, checker *readiness.Checker, info version.Info) {
 	mux.Handle("/ready", checker.ReadyHandler())

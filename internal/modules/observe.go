@@ -25,19 +25,16 @@ type pagesOut struct {
 	Pages []admin.Page `group:"pages,flatten"`
 }
 
-// scopesPath is where istiod's ControlZ has its levels.
-const scopesPath = "/scopej"
-
 func newLoggingPages(o Options, log *zap.Logger) pagesOut {
 	if o.Levels == nil {
 		return pagesOut{} // an embedding program that keeps its logger's levels to itself
 	}
 	log = log.Named("observation")
-	scopes := o.Levels.Scopes(scopesPath, log)
+	scopes := o.Levels.Scopes(admin.ScopesPath, log)
 	return pagesOut{Pages: []admin.Page{
 		{Path: "/debug/logging", Help: "the log level of each component; PUT ?level=xds=debug changes it, DELETE goes back to the start's",
 			Handler: o.Levels.Page(log)},
-		{Path: scopesPath, Help: "the same, for istioctl admin log --ctrlz_port 15014", Handler: scopes},
-		{Path: scopesPath + "/", Help: "the same for one component", Handler: scopes},
+		{Path: admin.ScopesPath, Help: "the same, for istioctl admin log --ctrlz_port 15014", Handler: scopes},
+		{Path: admin.ScopesPath + "/", Help: "the same for one component", Handler: scopes},
 	}}
 }
