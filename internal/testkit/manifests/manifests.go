@@ -3,8 +3,6 @@ package manifests
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -20,8 +18,6 @@ type Service struct {
 	HTTPOnly bool
 	// App is what its selector asks for; by default, which is its name, the workload that Pod describes.
 	App string
-	// Labels are its labels, in YAML's flow style and without braces.
-	Labels string
 	// Moved changes the addresses of the slice: it is as if all pods had been replaced that often.
 	Moved int
 }
@@ -58,14 +54,14 @@ func (s Service) YAML() string {
 	}
 	fmt.Fprintf(&b, `apiVersion: v1
 kind: Service
-metadata: {name: %[1]s, namespace: %[2]s, labels: {%[3]s}}
+metadata: {name: %[1]s, namespace: %[2]s}
 spec:
-  clusterIP: %[4]s
-  clusterIPs: [%[4]s]
-  selector: {app: %[5]s}
+  clusterIP: %[3]s
+  clusterIPs: [%[3]s]
+  selector: {app: %[4]s}
   ports:
-  - {name: http, port: %[6]d, targetPort: 8080}
-`, s.Name(), s.Namespace(), s.Labels, s.Address(), app, HTTPPort)
+  - {name: http, port: %[5]d, targetPort: 8080}
+`, s.Name(), s.Namespace(), s.Address(), app, HTTPPort)
 	if !s.HTTPOnly {
 		fmt.Fprintf(&b, "  - {name: tcp, port: %d}\n", TCPPort)
 	}
@@ -91,26 +87,10 @@ ports:
 }
 
 // Write puts the manifest into a folder, in a file of its own, all at once.
-func (s Service) Write(dir string) error {
-	hidden := filepath.Join(dir, "."+s.Name()) // a source does not read it
-	if err := os.WriteFile(hidden, []byte(s.YAML()), 0o600); err != nil {
-		return fmt.Errorf("manifest of %s: %w", s.Host(), err)
-	}
-	if err := os.Rename(hidden, s.file(dir)); err != nil {
-		return fmt.Errorf("manifest of %s: %w", s.Host(), err)
-	}
-	return nil
-}
+func (s Service) Write(dir string) error { return write(dir, s.Name(), s.YAML()) }
 
 // Remove takes the manifest out of a folder.
-func (s Service) Remove(dir string) error {
-	if err := os.Remove(s.file(dir)); err != nil {
-		return fmt.Errorf("manifest of %s: %w", s.Host(), err)
-	}
-	return nil
-}
-
-func (s Service) file(dir string) string { return filepath.Join(dir, s.Name()+".yaml") }
+func (s Service) Remove(dir string) error { return remove(dir, s.Name()) }
 
 // Mesh is a number of services that are alike.
 type Mesh struct{ Services, Namespaces, Endpoints int }
@@ -129,34 +109,3 @@ func (m Mesh) Write(dir string) error {
 	}
 	return nil
 }
-
-// Pod is who a proxy of the mesh is: one of many that are alike in all but name and address.
-type Pod struct {
-	// Number tells pods apart; at most 60,000.
-	Number int
-	// Workload is the number of the service that selects it, and whose namespace it is in.
-	Workload int
-	// Namespaces as in Service.
-	Namespaces int
-}
-
-// NodeID is how its proxy introduces itself.
-func (p Pod) NodeID() string {
-	ns := namespace(p.Workload, p.Namespaces)
-	return fmt.Sprintf("sidecar~10.9.%d.%d~%s.%s~%s.svc.cluster.local", p.Number/250, p.Number%250+1, p.name(), ns, ns)
-}
-
-// Metadata is what it says of itself, as a stock agent does.
-func (p Pod) Metadata() map[string]any {
-	workload, ns := fmt.Sprintf("svc-%d", p.Workload), namespace(p.Workload, p.Namespaces)
-	return map[string]any{
-		"NAME": p.name(), "NAMESPACE": ns, "WORKLOAD_NAME": workload, "SERVICE_ACCOUNT": "default",
-		"CLUSTER_ID": "Kubernetes", "MESH_ID": "cluster.local", "ISTIO_VERSION": "1.31.0", "INTERCEPTION_MODE": "REDIRECT",
-		"OWNER":  fmt.Sprintf("kubernetes://apis/apps/v1/namespaces/%s/deployments/%s", ns, workload),
-		"LABELS": map[string]any{"app": workload, "version": "v1", "pod-template-hash": "7d4f8c9b6"},
-	}
-}
-
-func (p Pod) name() string { return fmt.Sprintf("svc-%d-7d4f8c9b6-%05d", p.Workload, p.Number) }
-
-func namespace(number, of int) string { return fmt.Sprintf("ns-%d", number%max(of, 1)) }

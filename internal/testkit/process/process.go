@@ -195,6 +195,9 @@ func (m *Meshd) Eventually(what string, condition func() error) {
 	}
 }
 
+// PID is the number of the process.
+func (m *Meshd) PID() int { return m.cmd.Process.Pid }
+
 // Signal sends a signal.
 func (m *Meshd) Signal(sig syscall.Signal) {
 	m.t.Helper()

@@ -107,6 +107,13 @@ func (c *Client) Disconnect() {
 	<-c.ended
 }
 
+// Forget makes it a client that has never been connected. It must not be connected now.
+func (c *Client) Forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.state, c.names = newState(), map[string][]string{}
+}
+
 // State gives what the client has now.
 func (c *Client) State() State {
 	c.mu.Lock()
