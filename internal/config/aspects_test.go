@@ -22,7 +22,7 @@ import (
 // keys are the keys that every map of a filled object holds: some that are read somewhere, and some that never are.
 var keys = []string{
 	"app", "kubernetes.io/service-name", "topology.kubernetes.io/zone", "topology.istio.io/subzone",
-	"networking.istio.io/exportTo", "istio.io/persistent-session", "example.com/note", "notistio.io/x",
+	"networking.istio.io/exportTo", "istio.io/persistent-session", "example.com/note", "notistio.io/x", LabelImport,
 }
 
 // istioKeys are those of the keys that are meant for the mesh.
@@ -46,7 +46,6 @@ func TestAspects(t *testing.T) {
 			"spec.publishNotReadyAddresses": spec,
 			"spec.internalTrafficPolicy":    spec,
 			"spec.trafficDistribution":      spec,
-			"spec.sessionAffinity":          spec,
 			"spec.ports[].name":             spec,
 			"spec.ports[].protocol":         spec,
 			"spec.ports[].appProtocol":      spec,
@@ -57,18 +56,15 @@ func TestAspects(t *testing.T) {
 	t.Run("EndpointSlice", func(t *testing.T) {
 		checkAspects(t, func(s *Stores) *Store[*discoveryv1.EndpointSlice] { return s.EndpointSlices }, map[string]model.Aspect{
 			"labels{kubernetes.io/service-name}": spec,
+			"labels{" + LabelImport + "}":        spec,
 			"addressType":                        spec,
 			"ports[].name":                       spec,
-			"ports[].protocol":                   spec,
 			"ports[].port":                       spec,
-			"ports[].appProtocol":                spec,
 			"endpoints[].addresses[]":            endpoints,
 			"endpoints[].conditions.ready":       endpoints,
 			"endpoints[].conditions.serving":     endpoints,
 			"endpoints[].conditions.terminating": endpoints,
 			"endpoints[].hostname":               endpoints,
-			"endpoints[].nodeName":               endpoints,
-			"endpoints[].zone":                   endpoints,
 			"endpoints[].targetRef.kind":         endpoints,
 			"endpoints[].targetRef.namespace":    endpoints,
 			"endpoints[].targetRef.name":         endpoints,

@@ -15,7 +15,8 @@ import (
 // istioDomain is the domain of the labels and annotations that are meant for the mesh.
 const istioDomain = "istio.io"
 
-// TrimService keeps what meshd reads of a Service.
+// TrimService keeps what meshd reads of a Service. Sessions by client address are not among it: Istio has sticky
+// sessions of its own. Nor are addresses outside of the cluster, or the ports of nodes.
 func TrimService(s *corev1.Service) *corev1.Service {
 	out := &corev1.Service{ObjectMeta: identity(s.Namespace, s.Name)}
 	out.Labels = keep(s.Labels, istio)
@@ -33,7 +34,6 @@ func TrimService(s *corev1.Service) *corev1.Service {
 		PublishNotReadyAddresses: s.Spec.PublishNotReadyAddresses,
 		InternalTrafficPolicy:    s.Spec.InternalTrafficPolicy,
 		TrafficDistribution:      s.Spec.TrafficDistribution,
-		SessionAffinity:          s.Spec.SessionAffinity,
 		Ports: list(s.Spec.Ports, func(p corev1.ServicePort) corev1.ServicePort {
 			return corev1.ServicePort{Name: p.Name, Protocol: p.Protocol, AppProtocol: p.AppProtocol, Port: p.Port, TargetPort: p.TargetPort}
 		}),
@@ -41,20 +41,22 @@ func TrimService(s *corev1.Service) *corev1.Service {
 	return out
 }
 
-// TrimEndpointSlice keeps what meshd reads of an EndpointSlice.
+// LabelImport marks a slice that was brought from another cluster for a service that is imported. It is not one of the
+// cluster's own service, though it may carry its name (https://github.com/kubernetes-sigs/mcs-api).
+const LabelImport = "multicluster.kubernetes.io/service-name"
+
+// TrimEndpointSlice keeps what meshd reads of an EndpointSlice. Which node and zone an endpoint is in, its pod says.
 func TrimEndpointSlice(s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	out := &discoveryv1.EndpointSlice{ObjectMeta: identity(s.Namespace, s.Name), AddressType: s.AddressType}
-	out.Labels = keep(s.Labels, func(key string) bool { return key == discoveryv1.LabelServiceName })
+	out.Labels = keep(s.Labels, func(key string) bool { return key == discoveryv1.LabelServiceName || key == LabelImport })
 	out.Ports = list(s.Ports, func(p discoveryv1.EndpointPort) discoveryv1.EndpointPort {
-		return discoveryv1.EndpointPort{Name: p.Name, Protocol: p.Protocol, Port: p.Port, AppProtocol: p.AppProtocol}
+		return discoveryv1.EndpointPort{Name: p.Name, Port: p.Port}
 	})
 	out.Endpoints = list(s.Endpoints, func(e discoveryv1.Endpoint) discoveryv1.Endpoint {
 		trimmed := discoveryv1.Endpoint{
 			Addresses:  list(e.Addresses, same),
 			Conditions: e.Conditions,
 			Hostname:   e.Hostname,
-			NodeName:   e.NodeName,
-			Zone:       e.Zone,
 		}
 		if r := e.TargetRef; r != nil {
 			trimmed.TargetRef = &corev1.ObjectReference{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}

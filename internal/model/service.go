@@ -61,6 +61,19 @@ const (
 	ResolutionDNS
 )
 
+// Distribution says which endpoints of a service its clients prefer
+// (https://kubernetes.io/docs/reference/networking/virtual-ips/#traffic-distribution).
+type Distribution uint8
+
+const (
+	// DistributeAny prefers none.
+	DistributeAny Distribution = iota
+	// DistributeZone prefers the client's zone, then its region, then its network.
+	DistributeZone
+	// DistributeNode prefers the client's node, then its subzone, then as DistributeZone.
+	DistributeNode
+)
+
 // Service is a name in the mesh with ports. It says nothing of endpoints, so that endpoints can change without it.
 type Service struct {
 	NamespacedName
@@ -73,9 +86,20 @@ type Service struct {
 	Resolution Resolution
 	// ExternalName is the DNS name that stands behind an ExternalName service.
 	ExternalName string
-	// KeepDraining keeps endpoints that are shutting down but still serve, as Draining: the service has sticky sessions
-	// (label istio.io/persistent-session or istio.io/persistent-session-header).
-	KeepDraining bool
+	// PublishNotReady gives names to endpoints that are not ready, too.
+	PublishNotReady bool
+	// Sticky says that sessions are bound to endpoints, by a cookie or a header (labels istio.io/persistent-session and
+	// istio.io/persistent-session-header). Those by a cookie also KeepDraining: endpoints that are shutting down but
+	// still serve are told to proxies, as Draining.
+	Sticky, KeepDraining bool
+	// NodeLocal keeps traffic on the node of its client (internalTrafficPolicy: Local).
+	NodeLocal bool
+	// Distribution says which endpoints are preferred.
+	Distribution Distribution
+	// Exported says that the service names those whom it is shown to: the namespaces of ExportTo, sorted, or everybody if
+	// "*" is among them; none if it is shown to nobody. A service that is not Exported is shown to whom the mesh says.
+	Exported bool
+	ExportTo []string
 	// Accounts are service accounts of its namespace, and Identities other names, that may answer for it beside those of
 	// the workloads behind it: it says so itself.
 	Accounts, Identities []string

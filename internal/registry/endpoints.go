@@ -7,6 +7,7 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/meshd/meshd/internal/config"
 	"github.com/meshd/meshd/internal/model"
 )
 
@@ -24,7 +25,8 @@ type Lookup interface {
 // ServiceOf names the service that a slice belongs to; false if it belongs to none.
 func ServiceOf(slice *discoveryv1.EndpointSlice) (model.NamespacedName, bool) {
 	name := slice.Labels[discoveryv1.LabelServiceName]
-	return model.NamespacedName{Namespace: slice.Namespace, Name: name}, name != ""
+	_, imported := slice.Labels[config.LabelImport]
+	return model.NamespacedName{Namespace: slice.Namespace, Name: name}, name != "" && !imported
 }
 
 // Endpoints merges the slices of a service into the endpoints of each of its ports, in the order of svc.Ports, sorted

@@ -139,7 +139,7 @@ func TestEndpoints(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			svc := registry.Service(parse[corev1.Service](t, c.service), "cluster.local")
+			svc := registry.Service(parse[corev1.Service](t, c.service), nil, "cluster.local")
 			var list []*discoveryv1.EndpointSlice
 			for _, text := range c.slices {
 				list = append(list, parse[discoveryv1.EndpointSlice](t, text))
@@ -156,7 +156,7 @@ func TestEndpoints(t *testing.T) {
 }
 
 func TestEndpointRecord(t *testing.T) {
-	svc := registry.Service(parse[corev1.Service](t, `{metadata: {name: web, namespace: shop}, spec: {clusterIP: 10.0.0.1, ports: [{name: http, port: 80}]}}`), "cluster.local")
+	svc := registry.Service(parse[corev1.Service](t, `{metadata: {name: web, namespace: shop}, spec: {clusterIP: 10.0.0.1, ports: [{name: http, port: 80}]}}`), nil, "cluster.local")
 	slice := parse[discoveryv1.EndpointSlice](t, `{metadata: {name: s, namespace: shop}, addressType: IPv4, ports: [{name: http, port: 80}], endpoints: [
 		{addresses: [10.1.0.1], zone: elsewhere, nodeName: n9, targetRef: {kind: Pod, name: a, namespace: shop}},
 		{addresses: [10.1.0.2], hostname: web-1, targetRef: {kind: Pod, name: b, namespace: shop}},
@@ -203,7 +203,7 @@ func TestHealth(t *testing.T) {
 		if c.service == always {
 			meta, spec = `{}`, `{ports: [{port: 80}], publishNotReadyAddresses: true}`
 		}
-		svc := registry.Service(parse[corev1.Service](t, `{metadata: `+meta+`, spec: `+spec+`}`), "d")
+		svc := registry.Service(parse[corev1.Service](t, `{metadata: `+meta+`, spec: `+spec+`}`), nil, "d")
 		slice := parse[discoveryv1.EndpointSlice](t, `{addressType: IPv4, ports: [{port: 80}], endpoints: [{addresses: [10.1.0.1], conditions: `+c.conditions+`}]}`)
 		got := registry.Endpoints(svc, []*discoveryv1.EndpointSlice{slice}, "c", newWorld(t))
 		if got[0][0].Health != c.want {

@@ -31,19 +31,93 @@ const (
 	identitiesAnnotation = "alpha.istio.io/canonical-serviceaccounts"
 )
 
+// The annotations by which a service says whom it is shown to, with commas between namespaces, and a service or its
+// namespace which endpoints are preferred, where the service's field trafficDistribution does not.
+const (
+	exportAnnotation       = "networking.istio.io/exportTo"
+	distributionAnnotation = "networking.istio.io/traffic-distribution"
+)
+
+// Names for namespaces in lists of those that something is shown to.
+const (
+	// Everybody is every namespace.
+	Everybody = "*"
+	ownOnly   = "."
+	nobody    = "~"
+)
+
+// ExportTo reads a list of namespaces that an object of the given namespace is shown to: sorted, without duplicates,
+// its own by name. Everybody stands alone, and who is nobody too is shown to nobody: the result is empty.
+func ExportTo(names []string, namespace string) []string {
+	var out []string
+	hidden := false
+	for _, name := range names {
+		switch name = strings.TrimSpace(name); name {
+		case Everybody:
+			return []string{Everybody}
+		case nobody:
+			hidden = true
+		case ownOnly:
+			out = append(out, namespace)
+		default:
+			out = append(out, name)
+		}
+	}
+	if hidden {
+		return nil
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// distribution reads which endpoints a service's clients prefer: by its field, else its annotation, else its
+// namespace's. A word that is not known counts for nothing in the field, and for any endpoint in an annotation.
+func distribution(svc *corev1.Service, namespace *corev1.Namespace) model.Distribution {
+	if p := svc.Spec.TrafficDistribution; p != nil {
+		switch *p {
+		case corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone:
+			return model.DistributeZone
+		case corev1.ServiceTrafficDistributionPreferSameNode:
+			return model.DistributeNode
+		}
+	}
+	word := svc.Annotations[distributionAnnotation]
+	if word == "" && namespace != nil {
+		word = namespace.Annotations[distributionAnnotation]
+	}
+	switch {
+	case strings.EqualFold(word, corev1.ServiceTrafficDistributionPreferClose), strings.EqualFold(word, corev1.ServiceTrafficDistributionPreferSameZone):
+		return model.DistributeZone
+	case strings.EqualFold(word, corev1.ServiceTrafficDistributionPreferSameNode):
+		return model.DistributeNode
+	}
+	return model.DistributeAny
+}
+
 // Hostname of a Kubernetes service in a cluster's DNS domain, for example "reviews.default.svc.cluster.local".
 func Hostname(name model.NamespacedName, domain string) string {
 	return name.Name + "." + name.Namespace + ".svc." + domain
 }
 
-// Service reads a Kubernetes service. It shares maps and slices with the object, which must not change any more.
-func Service(svc *corev1.Service, domain string) *model.Service {
+// Service reads a Kubernetes service. Its namespace may be nil if it is not known. The result shares maps and slices
+// with the object, which must not change any more.
+func Service(svc *corev1.Service, namespace *corev1.Namespace, domain string) *model.Service {
 	name := model.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
 	out := &model.Service{
 		NamespacedName: name,
 		Hostname:       Hostname(name, domain),
 		Selector:       svc.Spec.Selector,
-		KeepDraining:   svc.Labels[sessionLabel] != "" || svc.Labels[sessionHeaderLabel] != "",
+		KeepDraining:   svc.Labels[sessionLabel] != "",
+		Sticky:         svc.Labels[sessionLabel] != "" || svc.Labels[sessionHeaderLabel] != "",
+		Distribution:   distribution(svc, namespace),
+
+		PublishNotReady: svc.Spec.PublishNotReadyAddresses,
+	}
+	if p := svc.Spec.InternalTrafficPolicy; p != nil {
+		out.NodeLocal = *p == corev1.ServiceInternalTrafficPolicyLocal
+	}
+	if names := svc.Annotations[exportAnnotation]; names != "" {
+		out.Exported, out.ExportTo = true, ExportTo(strings.Split(names, ","), svc.Namespace)
 	}
 	if names := svc.Annotations[accountsAnnotation]; names != "" {
 		out.Accounts = strings.Split(names, ",")

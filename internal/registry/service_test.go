@@ -62,7 +62,7 @@ func TestService(t *testing.T) {
 		{
 			name:     "headless",
 			yaml:     `{metadata: {name: web, namespace: shop}, spec: {clusterIP: None, clusterIPs: [None], publishNotReadyAddresses: true}}`,
-			want:     model.Service{Resolution: model.ResolutionPassthrough},
+			want:     model.Service{Resolution: model.ResolutionPassthrough, PublishNotReady: true},
 			headless: true,
 		},
 		{
@@ -73,13 +73,23 @@ func TestService(t *testing.T) {
 		{
 			name: "sticky sessions",
 			yaml: `{metadata: {name: web, namespace: shop, labels: {istio.io/persistent-session-header: x-id}}, spec: {clusterIP: 10.0.0.1}}`,
-			want: model.Service{Addresses: []string{"10.0.0.1"}, KeepDraining: true},
+			want: model.Service{Addresses: []string{"10.0.0.1"}, Sticky: true},
+		},
+		{
+			name: "sticky sessions by cookie",
+			yaml: `{metadata: {name: web, namespace: shop, labels: {istio.io/persistent-session: x-id}}, spec: {clusterIP: 10.0.0.1}}`,
+			want: model.Service{Addresses: []string{"10.0.0.1"}, Sticky: true, KeepDraining: true},
+		},
+		{
+			name: "on its node",
+			yaml: `{metadata: {name: web, namespace: shop}, spec: {clusterIP: 10.0.0.1, internalTrafficPolicy: Local}}`,
+			want: model.Service{Addresses: []string{"10.0.0.1"}, NodeLocal: true},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.want.NamespacedName = model.NamespacedName{Namespace: "shop", Name: "web"}
 			c.want.Hostname = "web.shop.svc.example.org"
-			got := registry.Service(parse[corev1.Service](t, c.yaml), "example.org")
+			got := registry.Service(parse[corev1.Service](t, c.yaml), nil, "example.org")
 			if diff := cmp.Diff(&c.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -92,11 +102,11 @@ func TestService(t *testing.T) {
 
 func TestServiceAge(t *testing.T) {
 	svc := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web", CreationTimestamp: metav1.NewTime(time.Unix(1700000000, 5))}}
-	if got := registry.Service(svc, "d").Created; got != 1700000000 {
+	if got := registry.Service(svc, nil, "d").Created; got != 1700000000 {
 		t.Errorf("created %d", got)
 	}
 	svc.CreationTimestamp = metav1.Time{}
-	if got := registry.Service(svc, "d").Created; got != 0 {
+	if got := registry.Service(svc, nil, "d").Created; got != 0 {
 		t.Errorf("unknown age is %d", got)
 	}
 }

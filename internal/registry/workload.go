@@ -15,8 +15,6 @@ import (
 const (
 	labelLocality     = "topology.istio.io/locality"
 	labelLocalityOld  = "istio-locality"
-	labelNetwork      = "topology.istio.io/network"
-	labelSubZone      = "topology.istio.io/subzone"
 	labelTLSMode      = "security.istio.io/tlsMode"
 	labelWorkload     = "service.istio.io/workload-name"
 	labelTemplateHash = "pod-template-hash"
@@ -24,6 +22,12 @@ const (
 	labelRegionBeta   = "failure-domain.beta.kubernetes.io/region"
 	labelZoneBeta     = "failure-domain.beta.kubernetes.io/zone"
 	labelDeployConfig = "deploymentconfig"
+)
+
+// Labels that say in which network and in which subzone a pod or a node is.
+const (
+	LabelNetwork = "topology.istio.io/network"
+	LabelSubZone = "topology.istio.io/subzone"
 )
 
 // Workload is what meshd reads of a pod.
@@ -62,8 +66,8 @@ func Pod(pod *corev1.Pod) *Workload {
 		Labels:         pod.Labels,
 		ServiceAccount: pod.Spec.ServiceAccountName,
 		Owner:          owner(pod),
-		Locality:       claimedLocality(pod.Labels),
-		Network:        pod.Labels[labelNetwork],
+		Locality:       ClaimedLocality(pod.Labels),
+		Network:        pod.Labels[LabelNetwork],
 		MutualTLS:      pod.Labels[labelTLSMode] == "istio",
 	}
 	if out.ServiceAccount == "" {
@@ -150,8 +154,8 @@ func owner(pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// claimedLocality reads the locality of a pod's labels, in which dots may stand for slashes.
-func claimedLocality(labels map[string]string) model.Locality {
+// ClaimedLocality reads the locality of a pod's labels, in which dots may stand for slashes.
+func ClaimedLocality(labels map[string]string) model.Locality {
 	value, ok := labels[labelLocality]
 	if !ok {
 		value = labels[labelLocalityOld]
@@ -175,6 +179,6 @@ func Locality(node *corev1.Node) model.Locality {
 	return model.Locality{
 		Region:  first(corev1.LabelTopologyRegion, labelRegionBeta),
 		Zone:    first(corev1.LabelTopologyZone, labelZoneBeta),
-		SubZone: first(labelSubZone),
+		SubZone: first(LabelSubZone),
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
@@ -99,20 +98,20 @@ type build struct {
 func (b *build) run(ctx context.Context, view config.View, changes set[model.Change], mesh func() *meshv1alpha1.MeshConfig, domain string) (*Snapshot, error) {
 	next := *b.base
 	next.inbounds.intern = b.intern
-	identityChanged := false
+	touched := false
 	if changesMesh(changes) {
 		m, err := b.meshOf(mesh(), domain)
 		if err != nil {
 			return nil, err
 		}
-		identityChanged = b.base.mesh != nil && !slices.Equal(trustDomains(b.base.mesh.Config), trustDomains(m.Config))
+		touched = b.base.mesh != nil && !sameForServices(b.base.mesh, m)
 		next.mesh = m
 	}
 	d, err := b.known.read(ctx, view, changes, domain)
 	if err != nil {
 		return nil, err
 	}
-	if identityChanged {
+	if touched {
 		for n := range b.known.services {
 			d.services[n] = struct{}{}
 		}
@@ -121,6 +120,7 @@ func (b *build) run(ctx context.Context, view config.View, changes set[model.Cha
 		return nil, err
 	}
 	b.inbounds(&next.inbounds, d)
+	b.places(&next.places, d)
 	return &next, nil
 }
 

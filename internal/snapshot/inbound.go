@@ -40,12 +40,7 @@ func (b *inbounds) of(p *model.Proxy) *Inbound {
 	if len(p.IPs) > 0 {
 		at.ip = p.IPs[0]
 	}
-	in := b.pods.get(model.NamespacedName{Namespace: p.Namespace, Name: p.Pod})
-	if in == nil {
-		if owner := b.owners.get(at); owner != nil {
-			in = b.pods.get(*owner)
-		}
-	}
+	in := b.pods.get(b.podOf(p))
 	if in == nil {
 		in = b.intern.inbound(b.selected(p.Namespace, p.Metadata.Labels, nil))
 	}
@@ -55,6 +50,17 @@ func (b *inbounds) of(p *model.Proxy) *Inbound {
 		}
 	}
 	return in
+}
+
+// podOf names the pod of a proxy: the one it says it is, or else the one that has its primary address.
+func (b *inbounds) podOf(p *model.Proxy) model.NamespacedName {
+	n := model.NamespacedName{Namespace: p.Namespace, Name: p.Pod}
+	if b.pods.get(n) == nil && len(p.IPs) > 0 {
+		if owner := b.owners.get(address{namespace: p.Namespace, ip: p.IPs[0]}); owner != nil {
+			return *owner
+		}
+	}
+	return n
 }
 
 // selected lists what leads to a workload with these labels. Without the workload itself, target ports that are names

@@ -217,7 +217,7 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 	}
 	in := s.inbounds
-	if n := len(s.services) + len(s.ports) + s.entries.len + in.pods.len + in.owners.len + in.unselected.len + in.selecting.len; n != 0 {
+	if n := len(s.Services()) + len(s.Ports()) + len(s.scoped) + s.places.pods.len + s.places.nodes.len + s.entries.len + in.pods.len + in.owners.len + in.unselected.len + in.selecting.len; n != 0 {
 		t.Errorf("the snapshot still holds %d things: %+v", n, s)
 	}
 }

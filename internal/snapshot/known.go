@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/meshd/meshd/internal/config"
@@ -40,6 +41,12 @@ type known struct {
 	behind     index[address, name]
 	// aliases are the services that stand for another name, by that name.
 	aliases index[string, name]
+	// servicesIn are the services of a namespace, and namespaces what was read of it.
+	servicesIn index[string, name]
+	namespaces map[string]*corev1.Namespace
+	// hidden are the namespaces that see a service which not everybody sees, by hostname; shown is the other way round.
+	hidden map[string][]string
+	shown  index[string, string]
 }
 
 // dependency is something that may or may not exist, and was looked for.
@@ -67,6 +74,10 @@ func newKnown() *known {
 		unselected: map[name]map[string]map[int][]uint32{},
 		behind:     index[address, name]{},
 		aliases:    index[string, name]{},
+		servicesIn: index[string, name]{},
+		namespaces: map[string]*corev1.Namespace{},
+		hidden:     map[string][]string{},
+		shown:      index[string, string]{},
 	}
 }
 
@@ -95,11 +106,12 @@ type dirty struct {
 	redefined map[name]*model.Service
 	pods      set[name]
 	addresses set[address]
+	nodes     set[string]
 }
 
 // read takes in what the changes name, and says what depends on it.
 func (k *known) read(ctx context.Context, view config.View, changes set[model.Change], domain string) (dirty, error) {
-	d := dirty{set[name]{}, map[name]*model.Service{}, set[name]{}, set[address]{}}
+	d := dirty{set[name]{}, map[name]*model.Service{}, set[name]{}, set[address]{}, set[string]{}}
 	for change := range changes {
 		if ctx.Err() != nil {
 			return d, context.Cause(ctx)
@@ -113,6 +125,8 @@ func (k *known) read(ctx context.Context, view config.View, changes set[model.Ch
 			k.readPod(view, n, d)
 		case model.KindNode:
 			k.readNode(view, n, d)
+		case model.KindNamespace:
+			k.readNamespace(view, n, domain, d)
 		}
 	}
 	k.followAliases(domain, d)
@@ -122,7 +136,10 @@ func (k *known) read(ctx context.Context, view config.View, changes set[model.Ch
 func (k *known) readService(view config.View, n name, domain string, d dirty) {
 	var now *model.Service
 	if obj, ok := view.Services.Get(n); ok {
-		now = registry.Service(obj, domain)
+		now = registry.Service(obj, k.namespaces[n.Namespace], domain)
+		k.servicesIn.add(n.Namespace, n)
+	} else {
+		k.servicesIn.remove(n.Namespace, n)
 	}
 	old := k.services[n]
 	if reflect.DeepEqual(old, now) {
@@ -138,6 +155,20 @@ func (k *known) readService(view config.View, n name, domain string, d dirty) {
 	d.services[n] = struct{}{}
 	if _, twice := d.redefined[n]; !twice {
 		d.redefined[n] = old
+	}
+}
+
+// readNamespace looks again at the services of a namespace, which may say what they do not.
+func (k *known) readNamespace(view config.View, n name, domain string, d dirty) {
+	now, ok := view.Namespaces.Get(n)
+	if now == k.namespaces[n.Name] {
+		return
+	}
+	if delete(k.namespaces, n.Name); ok {
+		k.namespaces[n.Name] = now
+	}
+	for svc := range maps.Clone(k.servicesIn[n.Name]) {
+		k.readService(view, svc, domain, d)
 	}
 }
 
@@ -227,6 +258,7 @@ func (k *known) readNode(view config.View, n name, d dirty) {
 	} else {
 		k.nodes[n.Name] = now
 	}
+	d.nodes[n.Name] = struct{}{}
 	k.touch(dependency{model.KindNode, name{Name: n.Name}}, d)
 }
 
@@ -321,6 +353,9 @@ func everything(view config.View) set[model.Change] {
 	}
 	for _, o := range view.Pods.List() {
 		add(model.KindPod, o.Namespace, o.Name)
+	}
+	for _, o := range view.Namespaces.List() {
+		add(model.KindNamespace, "", o.Name)
 	}
 	for _, o := range view.Nodes.List() {
 		add(model.KindNode, o.Namespace, o.Name)

@@ -15,15 +15,13 @@ import (
 func (b *build) services(ctx context.Context, next *Snapshot, d dirty, domain string) error {
 	domains := trustDomains(next.mesh.Config)
 	entries := map[string]*entry{}
-	records := map[string]*Service{}
-	heads := map[string]*Endpoints{}
-	ports := map[uint32]map[string]*Service{}
+	e := edits{map[string]*Service{}, map[uint32]map[string]*Service{}, map[string]*Endpoints{}, map[string]*Service{}}
 	inPort := func(svc *model.Service, record *Service) {
 		for _, p := range svc.Ports {
-			if ports[p.Number] == nil {
-				ports[p.Number] = map[string]*Service{}
+			if e.ports[p.Number] == nil {
+				e.ports[p.Number] = map[string]*Service{}
 			}
-			ports[p.Number][svc.Hostname] = record
+			e.ports[p.Number][svc.Hostname] = record
 		}
 	}
 	for n := range d.services {
@@ -32,12 +30,12 @@ func (b *build) services(ctx context.Context, next *Snapshot, d dirty, domain st
 		}
 		hostname := registry.Hostname(n, domain)
 		old := b.base.entries.get(hostname)
-		now := b.entry(n, hostname, domains, d)
+		now := b.entry(n, hostname, next.mesh, domains, d)
 		if old == now {
 			continue
 		}
 		entries[hostname] = now
-		heads[hostname] = now.head()
+		e.heads[hostname] = now.head()
 		var was, is *Service
 		if old != nil {
 			was = old.service
@@ -45,10 +43,11 @@ func (b *build) services(ctx context.Context, next *Snapshot, d dirty, domain st
 		if now != nil {
 			is = now.service
 		}
+		e.owners[hostname] = is
 		if was == is {
 			continue
 		}
-		records[hostname] = is
+		e.services[hostname] = is
 		if was != nil {
 			inPort(was.Service, nil)
 		}
@@ -58,31 +57,12 @@ func (b *build) services(ctx context.Context, next *Snapshot, d dirty, domain st
 	}
 	b.changed = b.changed || len(entries) > 0
 	next.entries = next.entries.with(entries)
-	next.services, _ = replace(next.services, byHostname, records)
-	next.names = b.names(next.services, heads)
-
-	lists := map[uint32]*PortServices{}
-	for number, changes := range ports {
-		var list []*Service
-		if old := b.base.Port(number); old != nil {
-			list = old.Services
-		}
-		list, _ = replace(list, byHostname, changes)
-		switch last := b.last.Port(number); {
-		case len(list) == 0:
-			lists[number] = nil
-		case last != nil && slices.Equal(last.Services, list):
-			lists[number] = last
-		default:
-			lists[number] = &PortServices{Number: number, Services: list}
-		}
-	}
-	next.ports, _ = replace(next.ports, byNumber, lists)
+	b.lists(next, e)
 	return nil
 }
 
 // entry compiles one service, or gives nil if there is none. What did not change is the last snapshot's.
-func (b *build) entry(n name, hostname string, domains []string, d dirty) *entry {
+func (b *build) entry(n name, hostname string, mesh *Mesh, domains []string, d dirty) *entry {
 	last := b.last.entries.get(hostname)
 	svc := b.known.services[n]
 	if svc == nil {
@@ -99,9 +79,11 @@ func (b *build) entry(n name, hostname string, domains []string, d dirty) *entry
 	lists := b.known.endpoints(svc, b.cluster)
 	b.unselected(n, svc, lists, d)
 
-	now := &entry{service: &Service{Service: svc, Identities: identities(svc, lists, domains), Aliases: b.known.aliasesOf(svc)}}
+	now := &entry{service: &Service{
+		Service: svc, Identities: identities(svc, lists, domains), Aliases: b.known.aliasesOf(svc), ShownTo: shownTo(svc, mesh),
+	}}
 	same := false
-	if s := last.service; s != nil && s.Service == svc && slices.Equal(s.Identities, now.service.Identities) && slices.Equal(s.Aliases, now.service.Aliases) {
+	if s := last.service; s != nil && sameRecord(s, now.service) {
 		now.service, same = s, true
 	}
 	for i, p := range svc.Ports {

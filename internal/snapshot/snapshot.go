@@ -5,9 +5,6 @@
 package snapshot
 
 import (
-	"cmp"
-	"slices"
-
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
 	"github.com/meshd/meshd/internal/model"
@@ -18,13 +15,15 @@ type Snapshot struct {
 	version uint64
 	mesh    *Mesh
 
-	services []*Service
-	ports    []*PortServices
-	names    *Names
+	// all are the services of the mesh; public those that everybody sees, which are all where nothing is hidden, and
+	// scoped, by namespace, those that a namespace sees to which more is shown.
+	all, public *lists
+	scoped      map[string]*lists
 	// entries are by hostname.
 	entries table[string, entry]
 
 	inbounds inbounds
+	places   places
 }
 
 // entry is a service with what is behind it.
@@ -32,6 +31,17 @@ type entry struct {
 	service *Service
 	// endpoints of each port, in the order of the service's ports.
 	endpoints []*Endpoints
+}
+
+// port finds the endpoints of a port. Where a number is a UDP port too, the other one counts.
+func (e *entry) port(number uint32) *Endpoints {
+	var found *Endpoints
+	for _, eps := range e.endpoints {
+		if eps.Port.Number == number && (found == nil || found.Port.Protocol == model.ProtocolUDP) {
+			found = eps
+		}
+	}
+	return found
 }
 
 // Mesh is what the mesh config says. A new one is made when, and only when, the config changed.
@@ -49,6 +59,8 @@ type Service struct {
 	Identities []string
 	// Aliases are the hostnames of ExternalName services that lead here, also through each other, by namespace and name.
 	Aliases []string
+	// ShownTo are the namespaces whose clients see the service, sorted: registry.Everybody alone for all, none for nobody.
+	ShownTo []string
 }
 
 // Endpoints are the addresses behind one port of a service. Its pointer changes when one of them does.
@@ -84,10 +96,15 @@ func (s *Snapshot) Version() uint64 { return s.version }
 // Mesh gives the mesh config of this moment.
 func (s *Snapshot) Mesh() *Mesh { return s.mesh }
 
-// Services lists all services, sorted by hostname.
-func (s *Snapshot) Services() []*Service { return s.services }
+// Services lists all services, whoever sees them, sorted by hostname.
+func (s *Snapshot) Services() []*Service {
+	if s.all == nil {
+		return nil
+	}
+	return s.all.services
+}
 
-// Service finds a service by hostname, or gives nil.
+// Service finds a service by hostname, whoever sees it, or gives nil.
 func (s *Snapshot) Service(hostname string) *Service {
 	if e := s.entries.get(hostname); e != nil {
 		return e.service
@@ -95,32 +112,30 @@ func (s *Snapshot) Service(hostname string) *Service {
 	return nil
 }
 
-// Ports lists the services by port number, sorted by number.
-func (s *Snapshot) Ports() []*PortServices { return s.ports }
-
-// Port finds the services that have a port of this number, or gives nil.
-func (s *Snapshot) Port(number uint32) *PortServices {
-	i, found := slices.BinarySearchFunc(s.ports, number, func(p *PortServices, n uint32) int { return cmp.Compare(p.Number, n) })
-	if !found {
+// Ports lists all services by port number, sorted by number.
+func (s *Snapshot) Ports() []*PortServices {
+	if s.all == nil {
 		return nil
 	}
-	return s.ports[i]
+	return s.all.ports
+}
+
+// Port finds all services that have a port of this number, or gives nil.
+func (s *Snapshot) Port(number uint32) *PortServices {
+	if s.all == nil {
+		return nil
+	}
+	return s.all.Port(number)
 }
 
 // Endpoints finds the endpoints of a service port. It is nil if there is no such port, and empty, not nil, if there
-// is nobody behind it. Endpoints that are not healthy are among them. Where a number is a UDP port too, as for DNS, it is the other one that counts: proxies carry no UDP.
+// is nobody behind it. Endpoints that are not healthy are among them. Where a number is a UDP port too, as for DNS, it
+// is the other one that counts: proxies carry no UDP.
 func (s *Snapshot) Endpoints(hostname string, port uint32) *Endpoints {
-	e := s.entries.get(hostname)
-	if e == nil {
-		return nil
+	if e := s.entries.get(hostname); e != nil {
+		return e.port(port)
 	}
-	var found *Endpoints
-	for _, eps := range e.endpoints {
-		if eps.Port.Number == port && (found == nil || found.Port.Protocol == model.ProtocolUDP) {
-			found = eps
-		}
-	}
-	return found
+	return nil
 }
 
 // Inbound finds what leads to a proxy's workload. It is never nil.

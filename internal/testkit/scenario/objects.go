@@ -16,13 +16,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/meshd/meshd/internal/config"
+	"github.com/meshd/meshd/internal/mesh"
 	"github.com/meshd/meshd/internal/model"
 )
 
 // Parse makes a scenario without clients of manifests that stand in the test itself.
 func Parse(t testing.TB, manifests string) *Scenario {
 	t.Helper()
-	s := &Scenario{Name: t.Name(), Stores: config.NewStores(func(model.Change) {})}
+	s := &Scenario{Name: t.Name(), Mesh: mesh.Default(), Stores: config.NewStores(func(model.Change) {})}
 	if err := fill(s.Stores, []byte(manifests)); err != nil {
 		t.Fatal(err)
 	}

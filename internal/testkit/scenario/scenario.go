@@ -1,7 +1,7 @@
 // Package scenario loads cluster states and what an existing control plane sent for them, for tests.
 //
 // A scenario is a folder with input.yaml, the objects of a cluster, and expected/POD.json, the node that connected and
-// the resources it got, by type and name, as canonical JSON. base/POD.json, if there, is what it got from the same
+// the resources it got, by type and name, as canonical JSON. mesh.yaml, if there, is the mesh config. base/POD.json, if there, is what it got from the same
 // cluster without Istio's and the Gateway API's objects.
 package scenario
 
@@ -30,6 +30,8 @@ type Scenario struct {
 	Name   string
 	Stores *config.Stores
 	Synced config.Synced
+	// Mesh is the mesh config of mesh.yaml, or Istio's default one.
+	Mesh *meshv1alpha1.MeshConfig
 	// Clients are those of expected/, Base those of base/, sorted by name.
 	Clients, Base []Client
 }
@@ -70,7 +72,12 @@ func root(t testing.TB) string {
 // Load reads a scenario's folder; expected/ and base/ may be missing.
 func Load(t testing.TB, dir string) *Scenario {
 	t.Helper()
-	s := &Scenario{Name: filepath.Base(dir)}
+	s := &Scenario{Name: filepath.Base(dir), Mesh: mesh.Default()}
+	if text, err := os.ReadFile(filepath.Join(dir, "mesh.yaml")); err == nil {
+		if s.Mesh, _, err = mesh.Parse(text); err != nil {
+			t.Fatalf("%s/mesh.yaml: %v", dir, err)
+		}
+	}
 	s.Stores, s.Synced = Objects(t, filepath.Join(dir, "input.yaml"))
 	s.Clients = readClients(t, filepath.Join(dir, "expected"))
 	s.Base = readClients(t, filepath.Join(dir, "base"))
@@ -94,10 +101,9 @@ func readClients(t testing.TB, dir string) []Client {
 	return out
 }
 
-// Compiler makes a compiler of the scenario's objects with Istio's default mesh config, changed by edit if it is not
-// nil. A test that changes objects compiles more than once with one compiler, as meshd does.
+// Compiler makes a compiler of the scenario's objects with its mesh config, changed by edit if it is not nil. A test that changes objects compiles more than once with one compiler, as meshd does.
 func (s *Scenario) Compiler(edit func(*meshv1alpha1.MeshConfig)) *snapshot.Compiler {
-	m := mesh.Default()
+	m := proto.CloneOf(s.Mesh)
 	if edit != nil {
 		edit(m)
 	}

@@ -29,6 +29,8 @@ type class struct {
 	families   envoy.Families
 	// inbound is nil for a proxy that takes no redirected traffic.
 	inbound *snapshot.Inbound
+	// scope says whose clusters there are.
+	scope snapshot.Scope
 }
 
 type generator struct{}
@@ -38,7 +40,7 @@ func (generator) Flavor() model.Flavor { return model.FlavorEnvoy }
 func (generator) Wildcard() bool       { return true }
 
 func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
-	c := class{sidecar: p.Type == model.Sidecar, istioBuild: p.Metadata.IstioVersion != ""}
+	c := class{sidecar: p.Type == model.Sidecar, istioBuild: p.Metadata.IstioVersion != "", scope: s.Scope(p.Namespace)}
 	if !c.sidecar {
 		return c
 	}
@@ -51,7 +53,7 @@ func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 
 func (generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 	var out []translate.Recipe
-	for _, service := range s.Services() {
+	for _, service := range s.View(c.scope).Services() {
 		for _, port := range outboundPorts(service) {
 			out = append(out, outbound(s.Mesh(), service, port, c))
 		}
@@ -69,7 +71,7 @@ func (generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 
 func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
 	if hostname, number, ok := names.ParseOutbound(name); ok {
-		service := s.Service(hostname)
+		service := s.View(c.scope).Service(hostname)
 		if service == nil {
 			return translate.Recipe{}, false
 		}

@@ -59,11 +59,16 @@ func (b *builder) outbound(key outboundKey) *clusterv3.Cluster {
 	}
 	http2 := port.Protocol.IsHTTP2() ||
 		port.Protocol.IsHTTP() && config.GetH2UpgradePolicy() == meshv1alpha1.MeshConfig_UPGRADE
-	if service.KeepDraining {
+	if service.Sticky {
 		// Envoy drops what drains unless it is told to keep it, and then uses it for nothing but the sessions bound to it.
 		cluster.CommonLbConfig.OverrideHostStatus = &corev3.HealthStatusSet{Statuses: []corev3.HealthStatus{
 			corev3.HealthStatus_HEALTHY, corev3.HealthStatus_DRAINING, corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_DEGRADED,
 		}}
+	}
+	if envoy.PlacesWeighted(config, service.Service) {
+		cluster.CommonLbConfig.LocalityConfigSpecifier = &clusterv3.Cluster_CommonLbConfig_LocalityWeightedLbConfig_{
+			LocalityWeightedLbConfig: &clusterv3.Cluster_CommonLbConfig_LocalityWeightedLbConfig{},
+		}
 	}
 	b.protocol(cluster, http2, key.asClient)
 	if key.istioBuild {

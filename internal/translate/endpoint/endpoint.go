@@ -23,14 +23,19 @@ import (
 // TypeURL of the resources.
 const TypeURL = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 
-// New makes the generator of load assignments for clients of a flavor. All get the same content, but a sidecar has no
-// use for those of headless services: it sends to the address that the client dialled.
+// New makes the generator of load assignments for clients of a flavor. All get the same content, but for services that
+// look at where a client is; and a sidecar has no use for those of headless services: it sends to the address that the
+// client dialled.
 func New(flavor model.Flavor) translate.Generator { return translate.Typed(generator{flavor}) }
 
-// class is which load assignments a client has; their content depends on nothing of it.
+// class is which load assignments a client has, and what their content depends on.
 type class struct {
 	// sidecar is true for a proxy whose clients dial addresses themselves.
 	sidecar bool
+	// scope says of whom there are endpoints.
+	scope snapshot.Scope
+	// place is as much of where the client is as any service looks at.
+	place snapshot.Place
 }
 
 type generator struct{ flavor model.Flavor }
@@ -39,13 +44,24 @@ func (generator) TypeURL() string        { return TypeURL }
 func (g generator) Flavor() model.Flavor { return g.flavor }
 func (generator) Wildcard() bool         { return false }
 
-func (g generator) Class(_ *snapshot.Snapshot, p *model.Proxy) class {
-	return class{sidecar: g.flavor == model.FlavorEnvoy && p.Type == model.Sidecar}
+func (g generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
+	c := class{sidecar: g.flavor == model.FlavorEnvoy && p.Type == model.Sidecar, scope: s.Scope(p.Namespace)}
+	use := s.View(c.scope).Placed()
+	if len(s.Mesh().Config.GetLocalityLbSetting().GetDistribute()) > 0 {
+		use |= usesShares
+	}
+	if use != 0 {
+		c.place = use.Of(s.Place(p))
+	}
+	return c
 }
+
+// usesShares is what shares of places read of a client's place.
+const usesShares = snapshot.UsesZone | snapshot.UsesSubZone
 
 func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 	var out []translate.Recipe
-	for _, service := range s.Services() {
+	for _, service := range s.View(c.scope).Services() {
 		for _, port := range service.Ports {
 			if port.Protocol == model.ProtocolUDP {
 				continue
@@ -58,21 +74,32 @@ func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 	return out
 }
 
+// key is what one load assignment is made of. The mesh and the client's place are there only if they are read.
+type key struct {
+	endpoints *snapshot.Endpoints
+	mesh      *snapshot.Mesh
+	client    snapshot.Place
+}
+
 func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
 	hostname, number, ok := names.ParseOutbound(name)
 	if !ok {
 		return translate.Recipe{}, false
 	}
-	endpoints := s.Endpoints(hostname, number)
+	endpoints := s.View(c.scope).Endpoints(hostname, number)
 	if endpoints == nil || endpoints.Port.Protocol == model.ProtocolUDP || !c.serves(endpoints.Service) {
 		return translate.Recipe{}, false
 	}
+	k := key{endpoints: endpoints}
+	use := snapshot.Placed(endpoints.Service)
+	if len(envoy.Shares(s.Mesh().Config, endpoints.Service)) > 0 {
+		k.mesh, use = s.Mesh(), use|usesShares
+	}
+	k.client = use.Of(c.place)
 	return translate.Recipe{
-		Name: name,
-		Key:  endpoints,
-		Build: func() (proto.Message, error) {
-			return assignment(name, endpoints), nil
-		},
+		Name:  name,
+		Key:   k,
+		Build: func() (proto.Message, error) { return assignment(name, k), nil },
 	}, true
 }
 
@@ -86,40 +113,50 @@ func (c class) serves(service *model.Service) bool {
 	return true
 }
 
-func assignment(name string, endpoints *snapshot.Endpoints) *endpointv3.ClusterLoadAssignment {
-	byPlace := map[model.Locality]*endpointv3.LocalityLbEndpoints{}
-	var places []model.Locality
-	for _, e := range endpoints.All {
-		health, sent := healthOf(e)
-		if !sent || !isIP(e) {
+func assignment(name string, k key) *endpointv3.ClusterLoadAssignment {
+	service := k.endpoints.Service
+	type at struct {
+		place    model.Locality
+		priority uint32
+	}
+	found := map[at]*group{}
+	var groups []*group
+	for _, e := range k.endpoints.All {
+		health, sent := healthOf(service, e)
+		if !sent || !isIP(e) || service.NodeLocal && e.Node != k.client.Node {
 			continue
 		}
-		place, found := byPlace[e.Locality]
-		if !found {
-			place = &endpointv3.LocalityLbEndpoints{
-				Locality:            &corev3.Locality{Region: e.Locality.Region, Zone: e.Locality.Zone, SubZone: e.Locality.SubZone},
-				LoadBalancingWeight: wrapperspb.UInt32(0),
-			}
-			byPlace[e.Locality] = place
-			places = append(places, e.Locality)
+		to := at{place: e.Locality}
+		if service.Distribution != model.DistributeAny {
+			to.priority = distance(k.client, snapshot.PlaceOf(e), service.Distribution)
 		}
-		weight := max(e.Weight, 1)
-		place.LbEndpoints = append(place.LbEndpoints, &endpointv3.LbEndpoint{
+		if found[to] == nil {
+			found[to] = &group{place: to.place, priority: to.priority}
+			groups = append(groups, found[to])
+		}
+		found[to].add(&endpointv3.LbEndpoint{
 			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
 				Address: envoy.Address(e.Addresses[0], e.Port),
 			}},
 			HealthStatus:        health,
-			LoadBalancingWeight: wrapperspb.UInt32(weight),
+			LoadBalancingWeight: wrapperspb.UInt32(max(e.Weight, 1)),
 			Metadata:            metadata(e),
 		})
-		place.LoadBalancingWeight.Value = saturatingAdd(place.LoadBalancingWeight.Value, weight)
 	}
-	slices.SortFunc(places, func(a, b model.Locality) int { return cmp.Compare(label(a), label(b)) })
+	slices.SortFunc(groups, compareGroups)
+	rank(groups)
+	if k.mesh != nil {
+		share(groups, k.client.Locality, envoy.Shares(k.mesh.Config, service))
+	}
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: name}
-	for _, place := range places {
-		out.Endpoints = append(out.Endpoints, byPlace[place])
+	for _, g := range groups {
+		out.Endpoints = append(out.Endpoints, g.message())
 	}
 	return out
+}
+
+func locality(l model.Locality) *corev3.Locality {
+	return &corev3.Locality{Region: l.Region, Zone: l.Zone, SubZone: l.SubZone}
 }
 
 // label is a place as Istio spells it, with the slashes of what is not known: its order of places is that of labels.
@@ -130,10 +167,16 @@ func label(l model.Locality) string {
 	return l.Region + "/" + l.Zone + "/" + l.SubZone
 }
 
+// drainingLabel on a pod takes it out of use, but for sessions that are bound to it (istiod's PILOT_DRAINING_LABEL).
+const drainingLabel = "istio.io/draining"
+
 // healthOf gives an endpoint's health in Envoy's terms; false for one that Envoy should not know of. What is not ready
 // is sent, so that Envoy can tell how much of a cluster works, and what is going is not, so that a roll-out does not
-// look like half a failure.
-func healthOf(e *model.Endpoint) (corev3.HealthStatus, bool) {
+// look like half a failure. What drains is of use only where sessions are bound to it.
+func healthOf(service *model.Service, e *model.Endpoint) (corev3.HealthStatus, bool) {
+	if e.Health != model.Terminating && e.Labels[drainingLabel] != "" {
+		return corev3.HealthStatus_DRAINING, service.KeepDraining
+	}
 	switch e.Health {
 	case model.Healthy:
 		return corev3.HealthStatus_HEALTHY, true

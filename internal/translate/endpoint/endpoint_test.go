@@ -35,7 +35,7 @@ func TestAssignment(t *testing.T) {
 		Weight  uint32
 		Members []string
 	}
-	m := assignment("c", &snapshot.Endpoints{Service: &model.Service{}, All: all})
+	m := assignment("c", key{endpoints: &snapshot.Endpoints{Service: &model.Service{KeepDraining: true}, All: all}})
 	if err := validate.Resource(m); err != nil {
 		t.Error(err)
 	}

@@ -37,6 +37,8 @@ type class struct {
 	self string
 	// reserved are ports of listeners that the proxy's bootstrap has, for health and metrics; 0 for none.
 	reserved [2]uint32
+	// scope says whom there are listeners for.
+	scope snapshot.Scope
 }
 
 // redirection says how the pod's traffic gets to the proxy.
@@ -64,6 +66,7 @@ func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 		families:   envoy.FamiliesOf(p.IPs),
 		redirect:   redirectREDIRECT,
 		inbound:    s.Inbound(p),
+		scope:      s.Scope(p.Namespace),
 		reserved:   [2]uint32{port(p, "ENVOY_STATUS_PORT"), port(p, "ENVOY_PROMETHEUS_PORT")},
 	}
 	if r := redirection(p.Metadata.InterceptionMode); r == redirectTPROXY || r == redirectNONE {
@@ -102,8 +105,9 @@ func (generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 		return nil
 	}
 	var out []translate.Recipe
-	for _, ps := range s.Ports() {
-		for _, p := range plansOf(s, ps, c) {
+	view := s.View(c.scope)
+	for _, ps := range view.Ports() {
+		for _, p := range plansOf(s.Mesh(), view, ps, c) {
 			out = append(out, outbound(s.Mesh(), p, c))
 		}
 	}
@@ -123,8 +127,9 @@ func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Re
 	if !ok {
 		return virtual(s.Mesh(), c, name)
 	}
-	if ps := s.Port(number); ps != nil {
-		for _, p := range plansOf(s, ps, c) {
+	view := s.View(c.scope)
+	if ps := view.Port(number); ps != nil {
+		for _, p := range plansOf(s.Mesh(), view, ps, c) {
 			if p.address == address {
 				return outbound(s.Mesh(), p, c), true
 			}

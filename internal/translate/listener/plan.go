@@ -51,7 +51,7 @@ func kindOf(p model.Protocol) kind {
 // at each of their addresses. Where two services claim an address and port, the older keeps it; a service whose
 // protocol is to be detected adds that to the older's, unless one of both is MongoDB or MySQL, whose servers speak
 // first, so that waiting for the client's first bytes would wait for ever.
-func plansOf(s *snapshot.Snapshot, ps *snapshot.PortServices, c class) []plan {
+func plansOf(mesh *snapshot.Mesh, view snapshot.View, ps *snapshot.PortServices, c class) []plan {
 	services := slices.Clone(ps.Services)
 	slices.SortFunc(services, older)
 	var plans []plan
@@ -74,7 +74,7 @@ func plansOf(s *snapshot.Snapshot, ps *snapshot.PortServices, c class) []plan {
 			continue
 		}
 		if kind == kindHTTP {
-			if !c.isReserved(s.Mesh(), ps.Number) {
+			if !c.isReserved(mesh, ps.Number) {
 				claim(plan{
 					address: c.families.Wildcard(), extra: c.families.ExtraWildcard(),
 					port: ps.Number, route: names.PortRoute(ps.Number),
@@ -87,7 +87,7 @@ func plansOf(s *snapshot.Snapshot, ps *snapshot.PortServices, c class) []plan {
 			p.route = names.ServiceRoute(service.Hostname, ps.Number)
 		}
 		if service.Headless() {
-			for _, p.address = range members(s, service, ps.Number, c) {
+			for _, p.address = range members(view, service, ps.Number, c) {
 				claim(p)
 			}
 			continue
@@ -111,8 +111,8 @@ func older(a, b *snapshot.Service) int {
 
 // members are the addresses that clients of a headless service connect to, whatever their health: clients dial what DNS
 // tells them. A pod's calls to itself do not leave it, so its own address is left out.
-func members(s *snapshot.Snapshot, service *snapshot.Service, port uint32, c class) []string {
-	endpoints := s.Endpoints(service.Hostname, port)
+func members(view snapshot.View, service *snapshot.Service, port uint32, c class) []string {
+	endpoints := view.Endpoints(service.Hostname, port)
 	if endpoints == nil {
 		return nil
 	}

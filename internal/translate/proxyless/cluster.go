@@ -12,18 +12,20 @@ import (
 	"github.com/meshd/meshd/internal/translate/names"
 )
 
-// clusterClass is empty: clusters depend on nothing of a client.
-type clusterClass struct{}
+// clusterClass is whose clusters a client has: their content depends on nothing of it.
+type clusterClass struct{ scope snapshot.Scope }
 
 type clusters struct{ base }
 
 func (clusters) TypeURL() string { return cluster.TypeURL }
 
-func (clusters) Class(*snapshot.Snapshot, *model.Proxy) clusterClass { return clusterClass{} }
+func (clusters) Class(s *snapshot.Snapshot, p *model.Proxy) clusterClass {
+	return clusterClass{s.Scope(p.Namespace)}
+}
 
 func (g clusters) All(s *snapshot.Snapshot, c clusterClass) []translate.Recipe {
 	var out []translate.Recipe
-	each(s, func(service *snapshot.Service, port uint32) {
+	each(s.View(c.scope), func(service *snapshot.Service, port uint32) {
 		if r, ok := g.Named(s, c, names.Outbound(service.Hostname, port)); ok {
 			out = append(out, r)
 		}
@@ -34,12 +36,12 @@ func (g clusters) All(s *snapshot.Snapshot, c clusterClass) []translate.Recipe {
 // clusterKey is empty: the name says everything.
 type clusterKey struct{}
 
-func (clusters) Named(s *snapshot.Snapshot, _ clusterClass, name string) (translate.Recipe, bool) {
+func (clusters) Named(s *snapshot.Snapshot, c clusterClass, name string) (translate.Recipe, bool) {
 	hostname, port, ok := names.ParseOutbound(name)
 	if !ok {
 		return translate.Recipe{}, false
 	}
-	if _, ok := find(s, hostname, port, ""); !ok {
+	if _, ok := find(s.View(c.scope), hostname, port, ""); !ok {
 		return translate.Recipe{}, false
 	}
 	return translate.Recipe{Name: name, Key: clusterKey{}, Build: func() (proto.Message, error) {

@@ -22,10 +22,12 @@ import (
 // bootstrap as server_listener_resource_name_template.
 const inboundPrefix = "xds.istio.io/grpc/lds/inbound/"
 
-// listenerClass is what listeners depend on of a client: which short names it may use, and what leads to it.
+// listenerClass is what listeners depend on of a client: which short names it may use, what leads to it, and whom it
+// sees.
 type listenerClass struct {
 	domain  string
 	inbound *snapshot.Inbound
+	scope   snapshot.Scope
 }
 
 type listeners struct{ base }
@@ -33,13 +35,13 @@ type listeners struct{ base }
 func (listeners) TypeURL() string { return listener.TypeURL }
 
 func (listeners) Class(s *snapshot.Snapshot, p *model.Proxy) listenerClass {
-	return listenerClass{domain: p.DNSDomain, inbound: s.Inbound(p)}
+	return listenerClass{domain: p.DNSDomain, inbound: s.Inbound(p), scope: s.Scope(p.Namespace)}
 }
 
 // All lists the outbound listeners by full name; short names and inbound listeners are answered when they are asked for.
 func (l listeners) All(s *snapshot.Snapshot, c listenerClass) []translate.Recipe {
 	var out []translate.Recipe
-	each(s, func(service *snapshot.Service, port uint32) {
+	each(s.View(c.scope), func(service *snapshot.Service, port uint32) {
 		if r, ok := l.Named(s, c, names.HostPort(service.Hostname, port)); ok {
 			out = append(out, r)
 		}
@@ -68,7 +70,7 @@ func (listeners) Named(s *snapshot.Snapshot, c listenerClass, name string) (tran
 	if !ok {
 		return translate.Recipe{}, false
 	}
-	service, ok := find(s, host, port, c.domain)
+	service, ok := find(s.View(c.scope), host, port, c.domain)
 	if !ok {
 		return translate.Recipe{}, false
 	}

@@ -37,9 +37,9 @@ func (base) Wildcard() bool       { return false }
 
 // find gives the service port that requests can be sent to, or false. The caller's spelling may be a short name if
 // domain is not empty.
-func find(s *snapshot.Snapshot, name string, number uint32, domain string) (*snapshot.Service, bool) {
+func find(view snapshot.View, name string, number uint32, domain string) (*snapshot.Service, bool) {
 	for _, hostname := range []string{name, names.Expand(name, domain)} {
-		service := s.Service(strings.ToLower(hostname))
+		service := view.Service(strings.ToLower(hostname))
 		if service == nil {
 			continue
 		}
@@ -55,8 +55,8 @@ func routable(service *snapshot.Service, port model.Port) bool {
 }
 
 // each calls f for each service port that requests can be sent to, in a stable order.
-func each(s *snapshot.Snapshot, f func(service *snapshot.Service, port uint32)) {
-	for _, service := range s.Services() {
+func each(view snapshot.View, f func(service *snapshot.Service, port uint32)) {
+	for _, service := range view.Services() {
 		for _, port := range service.Ports {
 			if routable(service, port) {
 				f(service, port.Number)

@@ -12,18 +12,23 @@ import (
 	"github.com/meshd/meshd/internal/translate/route"
 )
 
-// routeClass is what routes depend on of a client: which short names it may use.
-type routeClass struct{ domain string }
+// routeClass is what routes depend on of a client: which short names it may use, and whom it sees.
+type routeClass struct {
+	domain string
+	scope  snapshot.Scope
+}
 
 type routes struct{ base }
 
 func (routes) TypeURL() string { return route.TypeURL }
 
-func (routes) Class(_ *snapshot.Snapshot, p *model.Proxy) routeClass { return routeClass{p.DNSDomain} }
+func (routes) Class(s *snapshot.Snapshot, p *model.Proxy) routeClass {
+	return routeClass{p.DNSDomain, s.Scope(p.Namespace)}
+}
 
 func (r routes) All(s *snapshot.Snapshot, c routeClass) []translate.Recipe {
 	var out []translate.Recipe
-	each(s, func(service *snapshot.Service, port uint32) {
+	each(s.View(c.scope), func(service *snapshot.Service, port uint32) {
 		if recipe, ok := r.Named(s, c, names.Outbound(service.Hostname, port)); ok {
 			out = append(out, recipe)
 		}
@@ -34,7 +39,7 @@ func (r routes) All(s *snapshot.Snapshot, c routeClass) []translate.Recipe {
 type routeKey struct {
 	mesh    *snapshot.Mesh
 	service *model.Service
-	class   routeClass
+	domain  string
 }
 
 func (routes) Named(s *snapshot.Snapshot, c routeClass, name string) (translate.Recipe, bool) {
@@ -42,13 +47,13 @@ func (routes) Named(s *snapshot.Snapshot, c routeClass, name string) (translate.
 	if !ok {
 		return translate.Recipe{}, false
 	}
-	service, ok := find(s, hostname, port, "")
+	service, ok := find(s.View(c.scope), hostname, port, "")
 	if !ok {
 		return translate.Recipe{}, false
 	}
 	return translate.Recipe{
 		Name: name,
-		Key:  routeKey{s.Mesh(), service.Service, c},
+		Key:  routeKey{s.Mesh(), service.Service, c.domain},
 		Build: func() (proto.Message, error) {
 			return configuration(name, s.Mesh(), service.Service, port, c.domain), nil
 		},

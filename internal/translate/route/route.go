@@ -32,6 +32,8 @@ type class struct {
 	sidecar  bool
 	domain   string
 	families envoy.Families
+	// scope says whom there are routes to.
+	scope snapshot.Scope
 }
 
 type generator struct{}
@@ -40,16 +42,16 @@ func (generator) TypeURL() string      { return TypeURL }
 func (generator) Flavor() model.Flavor { return model.FlavorEnvoy }
 func (generator) Wildcard() bool       { return false }
 
-func (generator) Class(_ *snapshot.Snapshot, p *model.Proxy) class {
+func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 	if p.Type != model.Sidecar {
 		return class{}
 	}
-	return class{sidecar: true, domain: p.DNSDomain, families: envoy.FamiliesOf(p.IPs)}
+	return class{sidecar: true, domain: p.DNSDomain, families: envoy.FamiliesOf(p.IPs), scope: s.Scope(p.Namespace)}
 }
 
 func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 	var out []translate.Recipe
-	for _, ps := range s.Ports() {
+	for _, ps := range s.View(c.scope).Ports() {
 		if r, ok := g.Named(s, c, names.PortRoute(ps.Number)); ok {
 			out = append(out, r)
 		}
@@ -63,9 +65,10 @@ func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 }
 
 type portKey struct {
-	mesh  *snapshot.Mesh
-	port  *snapshot.PortServices
-	class class
+	mesh     *snapshot.Mesh
+	port     *snapshot.PortServices
+	domain   string
+	families envoy.Families
 }
 
 type serviceKey struct {
@@ -78,14 +81,15 @@ func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Re
 	if !ok || !c.sidecar {
 		return translate.Recipe{}, false
 	}
+	view := s.View(c.scope)
 	if hostname == "" {
-		ps := s.Port(number)
+		ps := view.Port(number)
 		if ps == nil || !hasHTTP(ps) {
 			return translate.Recipe{}, false
 		}
 		return translate.Recipe{
 			Name: name,
-			Key:  portKey{s.Mesh(), ps, c},
+			Key:  portKey{s.Mesh(), ps, c.domain, c.families},
 			Build: func() (proto.Message, error) {
 				b := &builder{mesh: s.Mesh()}
 				out := b.forPort(name, ps, c)
@@ -93,7 +97,7 @@ func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Re
 			},
 		}, true
 	}
-	service := s.Service(hostname)
+	service := view.Service(hostname)
 	if service == nil || service.Resolution == model.ResolutionDNS {
 		return translate.Recipe{}, false
 	}
