@@ -37,7 +37,23 @@ func recordsOf(s *snapshot.Snapshot) records {
 		out["port "+itoa(p.Number)] = p
 	}
 	for _, p := range proxies() {
-		out["inbound "+p.ID] = s.Inbound(p)
+		out["inbound "+p.ID], out["place "+p.ID] = s.Inbound(p), s.Place(p)
+	}
+	for _, namespace := range []string{"ns-a", "ns-b", "ns-c"} {
+		scope := s.Scope(namespace)
+		view := s.View(scope)
+		of := "view of " + namespace + " "
+		out[of+"scope"], out[of+"placed"] = scope, view.Placed()
+		out[of+"names"] = view.Names()
+		for _, svc := range view.Services() {
+			out[of+svc.Hostname] = svc
+			for _, p := range svc.Ports {
+				out[of+"endpoints "+svc.Hostname+" "+itoa(p.Number)] = view.Endpoints(svc.Hostname, p.Number)
+			}
+		}
+		for _, p := range view.Ports() {
+			out[of+"port "+itoa(p.Number)] = p
+		}
 	}
 	return out
 }
@@ -77,7 +93,7 @@ func TestIncremental(t *testing.T) {
 			compiler := func(s *source) *snapshot.Compiler {
 				return snapshot.NewCompiler(s.stores, func() *meshv1alpha1.MeshConfig { return s.mesh }, snapshot.Options{})
 			}
-			for range 30 { // a populated world to begin with
+			for range 60 { // a populated world to begin with
 				e := r.edit()
 				e(each)
 				e(some)

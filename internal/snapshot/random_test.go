@@ -24,6 +24,9 @@ var (
 	portNames  = []string{"", "http", "http"}
 	numbers    = []int32{53, 80, 81}
 
+	exports       = []string{"*", "*", ".", "~", "ns-a", "ns-b"}
+	distributions = []string{"", "PreferClose", "PreferSameNode"}
+
 	externalNames = []string{"x.example.com", "a.ns-a.svc.cluster.local", "b.ns-a.svc.cluster.local", "c.ns-b.svc.cluster.local"}
 
 	kindsOfAddress = []discoveryv1.AddressType{"IPv4", "IPv4", "IPv4", "IPv4", "IPv6", "IPv6", "IPv6", "FQDN"}
@@ -59,7 +62,7 @@ func (r random) meta() metav1.ObjectMeta {
 func (r random) edit() edit {
 	meta := r.meta()
 	n := model.NamespacedName{Namespace: meta.Namespace, Name: meta.Name}
-	switch remove := r.one(7); r.IntN(13) {
+	switch remove := r.one(7); r.IntN(14) {
 	case 0, 1, 2:
 		if remove {
 			return func(s *source) { s.stores.Services.Delete(n) }
@@ -85,8 +88,19 @@ func (r random) edit() edit {
 		}
 		o := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{corev1.LabelTopologyRegion: pick(r, apps)}}}
 		return func(s *source) { s.stores.Nodes.Put(o) }
+	case 12:
+		namespace := pick(r, namespaces)
+		if remove {
+			return func(s *source) { s.stores.Namespaces.Delete(model.NamespacedName{Name: namespace}) }
+		}
+		o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace,
+			Annotations: map[string]string{"networking.istio.io/traffic-distribution": pick(r, distributions)}}}
+		return func(s *source) { s.stores.Namespaces.Put(o) }
 	default:
 		m := &meshv1alpha1.MeshConfig{TrustDomain: pick(r, []string{"one", "two"}), IngressClass: pick(r, apps)}
+		if r.one(2) {
+			m.DefaultServiceExportTo = []string{pick(r, exports)}
+		}
 		return func(s *source) {
 			s.mesh = m
 			s.changes.Add(model.Change{Kind: model.KindMeshConfig})
@@ -100,6 +114,9 @@ func (r random) service(meta metav1.ObjectMeta) *corev1.Service {
 		meta.Labels = map[string]string{"istio.io/persistent-session": "id"}
 	}
 	svc := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{PublishNotReadyAddresses: r.one(4)}}
+	if r.one(3) {
+		svc.Annotations = map[string]string{"networking.istio.io/exportTo": pick(r, exports), "networking.istio.io/traffic-distribution": pick(r, distributions)}
+	}
 	switch r.IntN(5) {
 	case 0:
 		svc.Spec.ClusterIP = corev1.ClusterIPNone

@@ -33,7 +33,10 @@ func replace[K cmp.Ordered, V any](list []*V, key func(*V) K, changes map[K]*V) 
 	if same {
 		return list, false
 	}
-	return append(out, rest...), true
+	if out = append(out, rest...); len(out) == 0 {
+		return nil, true // an empty list is one thing
+	}
+	return out, true
 }
 
 func byHostname(s *Service) string { return s.Hostname }

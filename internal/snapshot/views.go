@@ -174,9 +174,7 @@ func (e edits) applyNames(base *lists, services []*Service, like []*lists) *Name
 	if base.names != nil {
 		headless = base.names.Headless
 	}
-	if headless, _ = replace(headless, func(e *Endpoints) string { return e.Service.Hostname }, e.heads); len(headless) == 0 {
-		headless = nil // equal content is equal
-	}
+	headless, _ = replace(headless, func(e *Endpoints) string { return e.Service.Hostname }, e.heads)
 	for _, l := range like {
 		if l != nil && l.names != nil && slices.Equal(l.names.Services, services) && slices.Equal(l.names.Headless, headless) {
 			return l.names
@@ -187,7 +185,8 @@ func (e edits) applyNames(base *lists, services []*Service, like []*lists) *Name
 
 // lists brings all lists of the snapshot up to date.
 func (b *build) lists(next *Snapshot, e edits) {
-	next.all = e.apply(b.base.all, b.last.all)
+	// What everybody sees may have been all before, or be all now: then it has one pointer for both.
+	next.all = e.apply(b.base.all, b.last.all, b.last.public)
 	for hostname, s := range e.services {
 		b.known.export(hostname, s)
 	}
