@@ -1,7 +1,6 @@
 package modules
 
 import (
-	"github.com/meshd/meshd/internal/admin"
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/xds"
 )
@@ -11,11 +10,6 @@ func connections() lifecycle.Component {
 	return lifecycle.Component{
 		Name: "connections",
 		For:  "the table of open streams, for the xDS server to fill and debug pages to read",
-		New:  []any{xds.NewConnections, newConnectionsPage},
+		New:  []any{xds.NewConnections},
 	}
-}
-
-func newConnectionsPage(table *xds.Connections) pageOut {
-	return pageOut{Page: admin.Page{Path: "/debug/connections", Help: "open streams: who, since when, and what was sent, acknowledged and refused",
-		Handler: admin.JSON(func() (any, error) { return table.List(), nil })}}
 }

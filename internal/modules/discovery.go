@@ -44,6 +44,7 @@ type discoveryIn struct {
 	Admission   *admission.Queue
 	Connections *xds.Connections
 	Pushes      *push.Journal
+	Answerer    xds.Answerer
 	Metrics     *prometheus.Registry
 	Log         *zap.Logger
 }
@@ -51,7 +52,7 @@ type discoveryIn struct {
 func newDiscovery(in discoveryIn) (*xds.Server, error) {
 	return xds.New(xds.Deps{
 		Table: in.Table, Store: in.Resources, Live: in.Live.TryGet, Gate: in.Gate.Wait,
-		Admission: in.Admission, Connections: in.Connections, Pushes: in.Pushes, Log: in.Log.Named("xds"), Registerer: in.Metrics,
+		Admission: in.Admission, Connections: in.Connections, Pushes: in.Pushes, Answerer: in.Answerer, Log: in.Log.Named("xds"), Registerer: in.Metrics,
 	})
 }
 

@@ -51,7 +51,7 @@ type Options struct {
 // All lists the components for some options, in the order of their data path; nothing depends on this order.
 func All(o Options) []lifecycle.Component {
 	components := []lifecycle.Component{
-		settings(o), environment(), meshConfig(), source(), generators(), snapshots(), connections(), discovery(),
+		settings(o), environment(), meshConfig(), source(), generators(), snapshots(), connections(), discovery(), debugPages(),
 		readinessProbes(), adminPorts(), observation(), listeners(o),
 	}
 	if o.GRPCAddr != "" {

@@ -19,7 +19,7 @@ func source() lifecycle.Component {
 	return lifecycle.Component{
 		Name: "source",
 		For:  "the directory of manifests that fills the stores",
-		New:  []any{newDirectory, newDirectoryLoad, newDirectoryProbe, newConfigPage},
+		New:  []any{newDirectory, newDirectoryLoad, newDirectoryProbe, newSourcePage},
 	}
 }
 
@@ -58,13 +58,13 @@ func newDirectoryProbe(dir *directory.Source) probeOut {
 	return probeOut{Probe: readiness.Probe{Name: "directory", Component: "source", Check: dir.Degraded, Degrades: true}}
 }
 
-// configPage is the directory's state, and beside it that of the other file that is followed.
-type configPage struct {
+// sourcePage is the directory's state, and beside it that of the other file that is followed.
+type sourcePage struct {
 	directory.Status
 	MeshConfig mesh.Status `json:"meshConfig"`
 }
 
-func newConfigPage(dir *directory.Source, meshConfig *mesh.Source) pageOut {
-	return pageOut{Page: admin.Page{Path: "/debug/configz", Help: "what was read from the directory and the mesh config's file, and what is wrong with it",
-		Handler: admin.JSON(func() (any, error) { return configPage{dir.Status(), meshConfig.Status()}, nil })}}
+func newSourcePage(dir *directory.Source, meshConfig *mesh.Source) pageOut {
+	return pageOut{Page: admin.Page{Path: "/debug/source", Help: "what was read from the directory and the mesh config's file, and what is wrong with it",
+		Handler: admin.JSON(func() (any, error) { return sourcePage{dir.Status(), meshConfig.Status()}, nil })}}
 }

@@ -30,7 +30,7 @@ func TestDirectoryVanishes(t *testing.T) {
 		}
 		return nil
 	})
-	if _, body := meshd.Get("/debug/configz"); !strings.Contains(body, `"Service": 1`) {
+	if _, body := meshd.Get("/debug/source"); !strings.Contains(body, `"Service": 1`) {
 		t.Errorf("the service is gone: %s", body)
 	}
 	if err := os.Rename(dir+"-away", dir); err != nil {

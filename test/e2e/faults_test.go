@@ -131,7 +131,7 @@ func TestPagesAndStop(t *testing.T) {
 	meshd.WaitReady()
 	for path, want := range map[string]string{
 		"/version": `"go"`, "/livez": "alive", "/readyz?verbose": "[+] snapshot", "/debug/startup": `"source.load"`,
-		"/debug/configz": "bad.yaml", "/debug/connections": "[", "/debug/addresses": "--grpc-addr", "/debug/": "/debug/startup",
+		"/debug/source": "bad.yaml", "/debug/connections": `"clients":[`, "/debug/addresses": "--grpc-addr", "/debug/": "/debug/startup",
 		"/metrics": "meshd_xds_resources_generated_total",
 	} {
 		if status, body := meshd.Get(path); status != http.StatusOK || !strings.Contains(body, want) {

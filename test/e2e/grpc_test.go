@@ -184,7 +184,7 @@ func TestWithoutGenerator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if open[0].Proxy.Flavor != "envoy" {
+		if open[0].Flavor != "envoy" {
 			t.Errorf("shown as %+v, want flavor envoy", open)
 		}
 		if got := c.receive(); got.Error == "" {

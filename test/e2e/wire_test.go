@@ -19,8 +19,8 @@ import (
 
 // connection is what these tests read of /debug/connections.
 type connection struct {
-	Proxy struct{ Flavor string }
-	Types []struct {
+	Flavor string
+	Types  []struct {
 		Type                    string
 		Names                   int
 		Unacknowledged, Pending bool
@@ -33,8 +33,8 @@ func connections(meshd *process.Meshd) ([]connection, error) {
 	if status != http.StatusOK {
 		return nil, fmt.Errorf("/debug/connections: %d %s", status, body)
 	}
-	var out []connection
-	return out, json.Unmarshal([]byte(body), &out)
+	var out struct{ Clients []connection }
+	return out.Clients, json.Unmarshal([]byte(body), &out)
 }
 
 // waitNames waits until clients have subscribed so many names of a type in all, and have acknowledged what there is of

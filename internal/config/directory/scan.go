@@ -296,7 +296,7 @@ func (s *Source) note(problems []Problem, now time.Time) {
 		}
 	}
 	if lines > maxLines {
-		s.opts.Log.Warn("more problems in directory, see /debug/configz", zap.Int("more", lines-maxLines))
+		s.opts.Log.Warn("more problems in directory, see /debug/source", zap.Int("more", lines-maxLines))
 	}
 	solved := 0
 	for id, p := range before {

@@ -1,0 +1,53 @@
+package debug
+
+import (
+	"net/http"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/translate/names"
+)
+
+// event is what a line of /debug/push_status is about.
+type event struct {
+	Proxy   string `json:"proxy,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// pushStatus shows what is wrong, by the names of istiod's metrics and then by what it is about.
+func (p *Pages) pushStatus(w http.ResponseWriter, r *http.Request) {
+	s := p.snapshot(w)
+	if s == nil {
+		return
+	}
+	out := map[string]map[string]event{}
+	note := func(metric, about string, e event) {
+		if out[metric] == nil {
+			out[metric] = map[string]event{}
+		}
+		out[metric][about] = e
+	}
+	for _, svc := range s.Services() {
+		if svc.Resolution == model.ResolutionEDS {
+			emptyPorts(s, svc, func(cluster string) {
+				note("pilot_eds_no_instances", cluster, event{Message: "there is no endpoint behind it"})
+			})
+		}
+	}
+	for _, c := range p.clients() {
+		for _, t := range c.Types {
+			if t.RefusedVersion != "" {
+				note("pilot_xds_"+t.Type.Short+"_reject", connectionID(c), event{Proxy: c.Proxy.ID, Message: t.Refused})
+			}
+		}
+	}
+	write(w, r, out)
+}
+
+func emptyPorts(s *snapshot.Snapshot, svc *snapshot.Service, empty func(cluster string)) {
+	for _, pt := range svc.Ports {
+		if eps := s.Endpoints(svc.Hostname, pt.Number); pt.Protocol != model.ProtocolUDP && eps != nil && len(eps.All) == 0 {
+			empty(names.Outbound(svc.Hostname, pt.Number))
+		}
+	}
+}
