@@ -291,7 +291,7 @@ func testCaseB20(t *testing.T, p protocol) {
 		t.Fatal(err)
 	}
 	ignore(dead.send(&corev3.Node{Id: node("dead")}, resource.ListenerType, ""))
-	if _, err := dead.recv(); err != nil {
+	if _, _, err := dead.recv(); err != nil {
 		t.Fatal(err)
 	}
 	hole.cut()

@@ -168,7 +168,7 @@ type rig struct {
 	data map[string]map[string]string // published last
 }
 
-const patience = 20 * time.Second
+const patience = time.Minute // on a machine that is busy
 
 // protocol is what the clients of a test speak.
 type protocol subscription.Encoding
@@ -304,8 +304,8 @@ func node(pod string) string { return "sidecar~10.0.0.1~" + pod + ".default~defa
 type raw struct {
 	// send asks for a type, or accepts a response of it.
 	send func(n *corev3.Node, typeURL, nonce string) error
-	// recv gives the nonce of the next response.
-	recv func() (nonce string, err error)
+	// recv gives the nonce of the next response, and its version.
+	recv func() (nonce, version string, err error)
 }
 
 // open opens a stream on a connection of the test's.
@@ -317,7 +317,10 @@ func (r *rig) open(conn *grpc.ClientConn) (raw, error) {
 			func(n *corev3.Node, typeURL, nonce string) error {
 				return stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: n, TypeUrl: typeURL, ResponseNonce: nonce})
 			},
-			func() (string, error) { m, err := stream.Recv(); return m.GetNonce(), err },
+			func() (string, string, error) {
+				m, err := stream.Recv()
+				return m.GetNonce(), m.GetSystemVersionInfo(), err
+			},
 		}, err
 	}
 	stream, err := ads.StreamAggregatedResources(r.ctx)
@@ -325,7 +328,10 @@ func (r *rig) open(conn *grpc.ClientConn) (raw, error) {
 		func(n *corev3.Node, typeURL, nonce string) error {
 			return stream.Send(&discoveryv3.DiscoveryRequest{Node: n, TypeUrl: typeURL, ResponseNonce: nonce})
 		},
-		func() (string, error) { m, err := stream.Recv(); return m.GetNonce(), err },
+		func() (string, string, error) {
+			m, err := stream.Recv()
+			return m.GetNonce(), m.GetVersionInfo(), err
+		},
 	}, err
 }
 

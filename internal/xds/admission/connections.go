@@ -33,12 +33,12 @@ const (
 // A stream that ends lets its client come back on the same connection, to the same replica. So that it does not, the
 // connection takes no new streams from shortly before its first stream can end, and gRPC closes it with its last one.
 func (c Connections) ServerOptions(maxAge time.Duration) []grpc.ServerOption {
-	// The connection turns new streams away at 0.8 of the age, the streams end at 1.0, and what is left of it is cut
-	// at 0.8 + 0.5; gRPC and spread move the first two by a tenth of themselves, so that they keep their order.
+	// The connection turns new streams away at 0.8 of the age and the streams end at 1.0; gRPC and spread move both by
+	// a tenth of themselves, so that they keep their order. What is left at 1.8 is cut: streams that came late.
 	maxAge = min(maxAge, forever)
 	params := keepalive.ServerParameters{
 		Time: c.Interval, Timeout: c.Timeout,
-		MaxConnectionAge: maxAge / 10 * 8, MaxConnectionAgeGrace: maxAge / 2,
+		MaxConnectionAge: maxAge / 10 * 8, MaxConnectionAgeGrace: maxAge,
 	}
 	options := []grpc.ServerOption{
 		grpc.KeepaliveParams(params),
