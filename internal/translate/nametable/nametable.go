@@ -1,0 +1,138 @@
+// Package nametable makes Istio's name table: every name of the mesh and the addresses behind it, for agents that answer
+// the DNS questions of their workload themselves. An agent asks for it if it captures DNS (node metadata DNS_CAPTURE).
+package nametable
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/translate"
+	"github.com/meshd/meshd/internal/translate/envoy"
+)
+
+// TypeURL of the resource.
+const TypeURL = "type.googleapis.com/istio.networking.nds.v1.NameTable"
+
+// Name of the only resource. Agents ask for all there is and take the first, whatever its name.
+const Name = "nametable"
+
+// registry is where the names come from, in Istio's words: with it an agent knows that short forms of the name exist.
+const registry = "Kubernetes"
+
+// New makes the generator of name tables for the agents of clients of a flavor.
+func New(flavor model.Flavor) translate.Generator { return translate.Typed(newGenerator(flavor)) }
+
+// class is what decides which addresses of a name a workload can use.
+type class struct {
+	families         envoy.Families
+	cluster, network string
+}
+
+type generator struct {
+	flavor model.Flavor
+	schema schema
+}
+
+func newGenerator(flavor model.Flavor) generator { return generator{flavor, newSchema()} }
+
+func (generator) TypeURL() string        { return TypeURL }
+func (g generator) Flavor() model.Flavor { return g.flavor }
+func (generator) Wildcard() bool         { return true }
+
+func (generator) Class(_ *snapshot.Snapshot, p *model.Proxy) class {
+	return class{families: envoy.FamiliesOf(p.IPs), cluster: p.Metadata.ClusterID, network: p.Metadata.Network}
+}
+
+// key is everything that a table is made of.
+type key struct {
+	names *snapshot.Names
+	class class
+}
+
+func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
+	names := s.Names()
+	return []translate.Recipe{{
+		Name:  Name,
+		Key:   key{names, c},
+		Build: func() (proto.Message, error) { return g.schema.message(entries(names, c)), nil },
+	}}
+}
+
+func (g generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
+	if name != Name {
+		return translate.Recipe{}, false
+	}
+	return g.All(s, c)[0], true
+}
+
+// entry is what the table says of one name.
+type entry struct {
+	ips []string
+	// short is the first part of the name, and namespace the next: an agent resolves short forms of the name by them.
+	short, namespace string
+}
+
+// entries lists the names that lead to an address. Services with an address lead to it, those without to the workloads
+// behind them, as in Kubernetes' own DNS. A name that stands for another one is not listed: it is resolved elsewhere.
+func entries(names *snapshot.Names, c class) map[string]entry {
+	out := map[string]entry{}
+	for _, service := range names.Services {
+		if ips := c.families.Reachable(service.Addresses); len(ips) > 0 && service.Resolution == model.ResolutionEDS {
+			out[service.Hostname] = entry{ips, service.Name, service.Namespace}
+		}
+	}
+	for _, endpoints := range names.Headless {
+		c.headless(endpoints, out)
+	}
+	return out
+}
+
+// headless lists a service without an address and, if they have names of their own, the workloads behind it: those of
+// other clusters only by such a name, and only if nobody in this one has it.
+func (c class) headless(endpoints *snapshot.Endpoints, out map[string]entry) {
+	service := endpoints.Service
+	name, domain, _ := strings.Cut(service.Hostname, ".")
+	here := map[string]bool{}
+	add := func(host, short string, e *model.Endpoint) {
+		was := out[host]
+		out[host] = entry{append(was.ips, e.Addresses...), short, service.Namespace}
+	}
+	for _, local := range []bool{true, false} {
+		for _, e := range endpoints.All {
+			if same(e.ClusterID, c.cluster) != local || !same(e.Network, c.network) || !answers(e) {
+				continue
+			}
+			if local {
+				add(service.Hostname, service.Name, e)
+			}
+			if e.Hostname == "" {
+				continue
+			}
+			short := e.Hostname + "." + name
+			host := short + "." + domain
+			if local {
+				here[host] = true
+			}
+			if local || !here[host] {
+				add(host, short, e)
+			}
+		}
+	}
+}
+
+// same reports whether two names of clusters or networks may be those of one: who does not say is everywhere.
+func same(a, b string) bool { return a == b || a == "" || b == "" }
+
+// answers reports whether an endpoint is one to give out. That a service publishes addresses that are not ready needs no
+// care here: Kubernetes then says that they are ready.
+func answers(e *model.Endpoint) bool {
+	return e.Health == model.Healthy && len(e.Addresses) > 0 && !slices.ContainsFunc(e.Addresses, func(a string) bool {
+		_, err := netip.ParseAddr(a)
+		return err != nil
+	})
+}
