@@ -46,6 +46,8 @@ type Proxy struct {
 	// IPs are the proxy's own addresses, the primary one first.
 	IPs      []string
 	Locality Locality
+	// Identity is what the client's connection proved; nobody if it proved nothing. All else here the client only says.
+	Identity Identity
 	Metadata Metadata
 }
 

@@ -8,9 +8,13 @@ import (
 	"github.com/meshd/meshd/internal/translate"
 	"github.com/meshd/meshd/internal/translate/cluster"
 	"github.com/meshd/meshd/internal/translate/endpoint"
+	"github.com/meshd/meshd/internal/translate/extension"
 	"github.com/meshd/meshd/internal/translate/listener"
+	"github.com/meshd/meshd/internal/translate/nametable"
 	"github.com/meshd/meshd/internal/translate/proxyless"
 	"github.com/meshd/meshd/internal/translate/route"
+	"github.com/meshd/meshd/internal/translate/secret"
+	"github.com/meshd/meshd/internal/translate/trustbundle"
 	"github.com/meshd/meshd/internal/xds"
 )
 
@@ -20,6 +24,7 @@ func generators() lifecycle.Component {
 		For:  "what makes the resources of each type, and the table that holds all of them",
 		New: []any{
 			newClusterGenerator, newEndpointGenerator, newListenerGenerator, newRouteGenerator, newProxylessGenerators,
+			newSecretGenerator, newExtensionGenerator, newNameTableGenerators, newTrustBundleGenerators,
 			newTable,
 		},
 	}
@@ -46,6 +51,22 @@ func newRouteGenerator() generatorOut    { return generatorOut{Generator: route.
 
 func newProxylessGenerators() generatorsOut {
 	return generatorsOut{Generators: proxyless.Generators()}
+}
+
+func newSecretGenerator() generatorOut    { return generatorOut{Generator: secret.New(secret.None)} }
+func newExtensionGenerator() generatorOut { return generatorOut{Generator: extension.New()} }
+
+// Agents ask for these, whoever it is that they stand beside.
+func newNameTableGenerators() generatorsOut {
+	return generatorsOut{Generators: []translate.Generator{
+		nametable.New(model.FlavorEnvoy), nametable.New(model.FlavorGRPC),
+	}}
+}
+
+func newTrustBundleGenerators() generatorsOut {
+	return generatorsOut{Generators: []translate.Generator{
+		trustbundle.New(model.FlavorEnvoy, trustbundle.None), trustbundle.New(model.FlavorGRPC, trustbundle.None),
+	}}
 }
 
 type tableIn struct {

@@ -18,6 +18,7 @@ type metrics struct {
 	connected *prometheus.GaugeVec
 	requests  *prometheus.CounterVec
 	pushes    *prometheus.CounterVec
+	empty     *prometheus.CounterVec
 	rejects   *prometheus.CounterVec
 	expired   *prometheus.CounterVec
 	triggers  *prometheus.CounterVec
@@ -84,6 +85,7 @@ func newMetrics(reg prometheus.Registerer, stats func() resource.Stats) (*metric
 			Name: "pilot_xds", Help: "Number of clients connected over xDS, by the version they run."}, []string{"version"}),
 		requests: counters("meshd_xds_requests_total", "Requests for types that are served, by what they came to.", "type", "outcome"),
 		pushes:   counters("pilot_xds_pushes", "Responses sent, and (type with suffix _senderr) not sent because the stream broke.", "type"),
+		empty:    counters("meshd_xds_empty_responses_total", "Responses that leave a client with nothing of the type: what it asked for does not exist.", "type"),
 		rejects:  counters("pilot_total_xds_rejects", "Responses that clients refused.", "type"),
 		expired:  counters("pilot_xds_expired_nonce", "Requests with a nonce that is not that of the last response.", "type"),
 		triggers: counters("pilot_push_triggers", "Changes that streams were told of, by what changed.", "type"),
@@ -99,7 +101,7 @@ func newMetrics(reg prometheus.Registerer, stats func() resource.Stats) (*metric
 		ackTime:     histograms("meshd_xds_answer_time_seconds", "Seconds from sending a response until the client accepts or refuses it.", waitBuckets),
 	}
 	for _, c := range []prometheus.Collector{
-		m.connected, m.requests, m.pushes, m.rejects, m.expired, m.triggers, m.failures, m.unknown, m.internal,
+		m.connected, m.requests, m.pushes, m.empty, m.rejects, m.expired, m.triggers, m.failures, m.unknown, m.internal,
 		m.pushTime, m.sendTime, m.configSize, m.queueTime, m.convergence, m.ackTime,
 		total("meshd_xds_resources_generated_total", "Resources generated and serialised.", func(s resource.Stats) uint64 { return s.Generated }),
 		total("meshd_xds_resources_reused_total", "Times a resource was wanted that had been generated before.", func(s resource.Stats) uint64 { return s.Reused }),

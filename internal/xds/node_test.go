@@ -58,7 +58,7 @@ func TestProxyFromNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(model.Identity{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

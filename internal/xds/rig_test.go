@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
@@ -64,7 +65,10 @@ type fakeGenerator struct {
 
 func (g fakeGenerator) TypeURL() string      { return g.typeURL }
 func (g fakeGenerator) Flavor() model.Flavor { return g.flavor }
-func (g fakeGenerator) Wildcard() bool       { return resource.TypeOf(g.typeURL).FullState }
+func (g fakeGenerator) Wildcard() bool {
+	typ := resource.TypeOf(g.typeURL)
+	return typ.FullState || typ.Agent
+}
 
 func (g fakeGenerator) Class(s *snapshot.Snapshot, p *model.Proxy) model.ProxyClass {
 	if g.world.project != nil {
@@ -116,6 +120,8 @@ func (g fakeGenerator) recipe(name, text string, c model.ProxyClass) translate.R
 			return &endpointv3.ClusterLoadAssignment{ClusterName: name, NamedEndpoints: map[string]*endpointv3.Endpoint{text: {}}}, nil
 		case resource.ListenerType:
 			return &listenerv3.Listener{Name: name, StatPrefix: text}, nil
+		case resource.ExtensionType:
+			return &corev3.TypedExtensionConfig{Name: name, TypedConfig: &anypb.Any{TypeUrl: text}}, nil
 		default:
 			return &routev3.RouteConfiguration{Name: name, RequestHeadersToRemove: []string{text}}, nil
 		}
@@ -133,6 +139,8 @@ func textOf(msg proto.Message) string {
 		}
 	case *listenerv3.Listener:
 		return m.GetStatPrefix()
+	case *corev3.TypedExtensionConfig:
+		return m.GetTypedConfig().GetTypeUrl()
 	case *routev3.RouteConfiguration:
 		return m.GetRequestHeadersToRemove()[0]
 	}
@@ -280,6 +288,7 @@ func (r *rig) setAll(short string, texts map[string]string) *rig {
 
 var typeURLs = map[string]string{
 	"cds": resource.ClusterType, "eds": resource.EndpointType, "lds": resource.ListenerType, "rds": resource.RouteType,
+	"sds": resource.SecretType, "ecds": resource.ExtensionType, "nds": resource.NameTableType, "pcds": resource.ProxyConfigType,
 }
 
 // publish makes what was set the newest snapshot, and opens the gate with the first.

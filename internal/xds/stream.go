@@ -19,6 +19,7 @@ import (
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds/admission"
+	"github.com/meshd/meshd/internal/xds/resource"
 	"github.com/meshd/meshd/internal/xds/subscription"
 )
 
@@ -171,6 +172,9 @@ func (st *stream) loop(requests <-chan request, broken *error) error {
 func (st *stream) request(r request) error {
 	if err := st.place.Wait(st.wire.Context()); err != nil {
 		return err
+	if r.in.TypeURL == resource.HealthType {
+		st.server.metrics.unknown.Inc() // an agent's report: it may be the first of the stream, and wants no answer
+		return nil
 	}
 	switch id := r.node.GetId(); {
 	case st.proxy == nil:

@@ -23,11 +23,14 @@ type kind struct {
 func required() []kind {
 	var out []kind
 	for _, f := range []model.Flavor{model.FlavorEnvoy, model.FlavorGRPC} {
-		for _, t := range []string{resource.ClusterType, resource.EndpointType, resource.ListenerType, resource.RouteType} {
+		for _, t := range []string{
+			resource.ClusterType, resource.EndpointType, resource.ListenerType, resource.RouteType,
+			resource.NameTableType, resource.ProxyConfigType, // an agent of either asks for them
+		} {
 			out = append(out, kind{f, t})
 		}
 	}
-	return out
+	return append(out, kind{model.FlavorEnvoy, resource.SecretType}, kind{model.FlavorEnvoy, resource.ExtensionType})
 }
 
 // Table holds the generator of each type for each flavor of client. It is built whole and never changes: a generator

@@ -227,7 +227,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestTypeOrder(t *testing.T) {
-	order := []string{ClusterType, EndpointType, ListenerType, RouteType, "type.googleapis.com/a", "type.googleapis.com/b"}
+	order := []string{ClusterType, EndpointType, ListenerType, RouteType, SecretType, ExtensionType, NameTableType, ProxyConfigType, "type.googleapis.com/a", "type.googleapis.com/b"}
 	for i := 1; i < len(order); i++ {
 		if TypeOf(order[i-1]).Compare(TypeOf(order[i])) >= 0 {
 			t.Errorf("%s does not come before %s", order[i-1], order[i])

@@ -88,6 +88,7 @@ func (f *fakeSource) Named(names []string) []*resource.Resource {
 
 var urls = map[string]string{
 	"cds": resource.ClusterType, "eds": resource.EndpointType, "lds": resource.ListenerType, "rds": resource.RouteType,
+	"sds": resource.SecretType, "ecds": resource.ExtensionType, "nds": resource.NameTableType, "pcds": resource.ProxyConfigType,
 	"other": "type.googleapis.com/other",
 }
 
@@ -101,7 +102,9 @@ func converse(t *testing.T, encoding Encoding) *conversation {
 		c.sources[url] = &fakeSource{c: c, url: url}
 		c.nonces[short] = []string{""}
 	}
-	c.machine = New(encoding, func(url string) bool { return url == resource.ClusterType || url == resource.ListenerType }, Nonces("t"))
+	c.machine = New(encoding, func(url string) bool {
+		return resource.TypeOf(url).FullState || resource.TypeOf(url).Agent
+	}, Nonces("t"))
 	return c
 }
 
@@ -114,7 +117,7 @@ func (c *conversation) collect() {
 			return
 		}
 		short := r.Type.Short
-		if r.Type.Rank == 5 {
+		if r.Type.Short == r.Type.URL {
 			short = "other"
 		}
 		if slices.Contains(c.nonces[short], r.Nonce) {

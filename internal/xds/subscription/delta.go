@@ -152,7 +152,9 @@ func (s *sub) bookChanges(set *resource.Set, out *outgoing) {
 		out.first = true
 	} else {
 		diff := set.Since(before)
-		r.Removed = slices.Clone(diff.Removed)
+		if s.typ.FullState {
+			r.Removed = slices.Clone(diff.Removed)
+		}
 		if !s.full {
 			for _, name := range slices.Concat(diff.Added, diff.Changed) {
 				r.Resources = append(r.Resources, set.Get(name))

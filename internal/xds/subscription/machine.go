@@ -109,7 +109,7 @@ func (o Outcome) String() string {
 //   - after a parent type was sent (CDS for EDS, LDS for RDS), the next request for the type is answered although it
 //     looks like one that was answered before, because the client started to warm the parent again;
 //   - endpoints of a cluster that was sent again follow it without being asked for;
-//   - types go out in the order clusters, endpoints, listeners, routes, and listeners and routes are not pushed past
+//   - types go out in the order clusters, endpoints, listeners, routes, others, and listeners and routes are not pushed past
 //     clusters that wait for an acknowledgement;
 //   - of a wildcard, clusters that are gone stay until listeners and routes without them are acknowledged.
 //
@@ -149,7 +149,7 @@ func (m *Machine) Request(r Request) Outcome {
 		}
 		var parent *sub
 		if s.typ.SameName {
-			parent = m.find(s.typ.Parent)
+			parent = m.find(s.typ.Parents[0])
 		}
 		s.beginDelta(r, parent)
 		return Subscribed
@@ -181,9 +181,10 @@ func (m *Machine) Next(source func(typeURL string, last Source) Source) (Respons
 			continue
 		}
 		out.response.Nonce = m.nonce()
-		s.nonce, s.sent, s.flying = out.response.Nonce, out.response.Version, true
+		s.nonce, s.sent = out.response.Nonce, out.response.Version
+		s.flying = !s.typ.Agent || len(out.response.Resources) > 0
 		for _, child := range m.subs {
-			if child.typ.Parent == s.typ.URL {
+			if child.typ.NamedBy(s.typ.URL) {
 				child.parentSent(out)
 			}
 		}

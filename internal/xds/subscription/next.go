@@ -202,7 +202,7 @@ func (s *sub) book(named []*resource.Resource, out *outgoing, sum *resource.Sum)
 		asked := w.asked
 		w.asked = false
 		if r == nil {
-			if s.delta != nil && (asked || s.typ.FullState && w.sent != 0) && !slices.Contains(removed, w.name) && !s.keeps(w.name) {
+			if s.delta != nil && (asked && !s.typ.Unsaid || s.typ.FullState && w.sent != 0) && !slices.Contains(removed, w.name) && !s.keeps(w.name) {
 				out.response.Removed = append(out.response.Removed, w.name)
 			}
 			s.missing(w)
