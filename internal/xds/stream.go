@@ -172,6 +172,7 @@ func (st *stream) loop(requests <-chan request, broken *error) error {
 func (st *stream) request(r request) error {
 	if err := st.place.Wait(st.wire.Context()); err != nil {
 		return err
+	}
 	if r.in.TypeURL == resource.HealthType {
 		st.server.metrics.unknown.Inc() // an agent's report: it may be the first of the stream, and wants no answer
 		return nil

@@ -43,7 +43,7 @@ func identity(t *testing.T, namespace, account string) model.Identity {
 // equal keys.
 func TestSecretsAreOfOneIdentity(t *testing.T) {
 	g := secret.New(keys)
-	pool := resource.NewStore().NewPool(g.Flavor(), g.TypeURL(), func(f resource.Failure) { t.Error(f.Err) })
+	pool := resource.NewStore(nil).NewPool(g.Flavor(), g.TypeURL(), func(f resource.Failure) { t.Error(f.Err) })
 	s := new(snapshot.Snapshot)
 	proxies := map[string]*model.Proxy{
 		"a": {ID: "same", Namespace: "edge", Identity: identity(t, "edge", "a")},

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -35,12 +34,12 @@ type Type struct {
 	// FullState says that a state-of-the-world response replaces everything before it, so that a resource that is
 	// missing from it is a deleted one. Responses of other types may carry only what changed.
 	FullState bool
-	// Parents are the types whose resources name those of this one; a changed parent makes a client ask for them again.
-	Parents [2]string
-	// SameName says that a resource has the name of its parent, the first of them, so that a changed parent names what is
-	// asked for again.
+	// Parent is the type whose resources name those of this one; a changed parent makes a client ask for them again.
+	// OtherParent is a second one.
+	Parent, OtherParent string
+	// SameName says that a resource has the name of its parent, so that a changed parent names what is asked for again.
 	SameName bool
-	// Twin is the type that has a resource of the same name for a resource of this one: the reverse of Parents.
+	// Twin is the type that has a resource of the same name for a resource of this one: the reverse of Parent.
 	Twin string
 	// Refers says that resources refer to others of lower rank that must reach a client before them.
 	Refers bool
@@ -52,7 +51,7 @@ type Type struct {
 }
 
 // NamedBy reports whether resources of the other type name those of this one.
-func (t Type) NamedBy(url string) bool { return url != "" && slices.Contains(t.Parents[:], url) }
+func (t Type) NamedBy(url string) bool { return url == t.Parent || url == t.OtherParent }
 
 // Compare orders types as they go out in one push.
 func (t Type) Compare(o Type) int {
@@ -68,15 +67,15 @@ func TypeOf(url string) Type {
 	case ClusterType:
 		return Type{URL: url, Short: "cds", Rank: 1, FullState: true, Twin: EndpointType}
 	case EndpointType:
-		return Type{URL: url, Short: "eds", Rank: 2, Parents: [2]string{ClusterType}, SameName: true}
+		return Type{URL: url, Short: "eds", Rank: 2, Parent: ClusterType, SameName: true}
 	case ListenerType:
 		return Type{URL: url, Short: "lds", Rank: 3, FullState: true, Refers: true}
 	case RouteType:
-		return Type{URL: url, Short: "rds", Rank: 4, Parents: [2]string{ListenerType}, Refers: true}
+		return Type{URL: url, Short: "rds", Rank: 4, Parent: ListenerType, Refers: true}
 	case SecretType:
-		return Type{URL: url, Short: "sds", Rank: 5, Parents: [2]string{ClusterType, ListenerType}, Unsaid: true}
+		return Type{URL: url, Short: "sds", Rank: 5, Parent: ListenerType, OtherParent: ClusterType, Unsaid: true}
 	case ExtensionType:
-		return Type{URL: url, Short: "ecds", Rank: 6, Parents: [2]string{ListenerType}, Refers: true, Unsaid: true}
+		return Type{URL: url, Short: "ecds", Rank: 6, Parent: ListenerType, Refers: true, Unsaid: true}
 	case NameTableType:
 		return Type{URL: url, Short: "nds", Rank: 7, Agent: true}
 	case ProxyConfigType:

@@ -149,7 +149,7 @@ func (m *Machine) Request(r Request) Outcome {
 		}
 		var parent *sub
 		if s.typ.SameName {
-			parent = m.find(s.typ.Parents[0])
+			parent = m.find(s.typ.Parent)
 		}
 		s.beginDelta(r, parent)
 		return Subscribed
