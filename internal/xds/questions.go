@@ -78,5 +78,6 @@ func (st *stream) question(r subscription.Request) error {
 		st.asked = map[string]asked{}
 	}
 	st.asked[r.TypeURL] = asked{nonce, names}
+	st.place.Sending()
 	return st.wire.answer(r.TypeURL, nonce, answer)
 }

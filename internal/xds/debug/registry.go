@@ -92,17 +92,17 @@ func (p *Pages) serviceOf(s *snapshot.Service) service {
 // shards are the endpoints of a service: an element of /debug/endpointz.
 type shards struct {
 	// Shards are by registry and cluster, "Kubernetes/cluster1".
-	Shards          map[string][]endpoint
+	Shards          map[string][]backend
 	ServiceAccounts map[string]struct{}
 }
 
-type endpoint struct {
+type backend struct {
 	Labels          map[string]string
 	Addresses       []string
 	ServicePortName string
 	ServiceAccount  string
 	Network         string
-	Locality        endpointLocality
+	Locality        place
 	EndpointPort    uint32
 	LbWeight        uint32
 	TLSMode         string
@@ -112,7 +112,7 @@ type endpoint struct {
 	NodeName        string
 }
 
-type endpointLocality struct{ Label, ClusterID string }
+type place struct{ Label, ClusterID string }
 
 // health gives the number that istiod writes, and the name of it.
 func health(h model.Health) (number int, name string) {
@@ -178,7 +178,7 @@ func dash(s string) string {
 }
 
 func shardsOf(s *snapshot.Snapshot, svc *snapshot.Service) shards {
-	out := shards{Shards: map[string][]endpoint{}, ServiceAccounts: map[string]struct{}{}}
+	out := shards{Shards: map[string][]backend{}, ServiceAccounts: map[string]struct{}{}}
 	for pt, e := range endpointsOf(s, svc) {
 		tls := ""
 		if e.MutualTLS {
@@ -186,9 +186,9 @@ func shardsOf(s *snapshot.Snapshot, svc *snapshot.Service) shards {
 		}
 		state, _ := health(e.Health)
 		key := registryName + "/" + e.ClusterID
-		out.Shards[key] = append(out.Shards[key], endpoint{
+		out.Shards[key] = append(out.Shards[key], backend{
 			Labels: e.Labels, Addresses: e.Addresses, ServicePortName: pt.Name, ServiceAccount: e.ServiceAccount, Network: e.Network,
-			Locality:     endpointLocality{e.Locality.String(), e.ClusterID},
+			Locality:     place{e.Locality.String(), e.ClusterID},
 			EndpointPort: e.Port, LbWeight: e.Weight, TLSMode: tls, Namespace: e.Namespace, WorkloadName: e.Workload,
 			HealthStatus: state, NodeName: e.Node,
 		})

@@ -32,24 +32,36 @@ func inAny(a *anypb.Any) (changed bool) {
 		return false
 	}
 	inner, err := a.UnmarshalNew()
-	if err != nil {
-		inner = &xdsv3.TypedStruct{TypeUrl: a.GetTypeUrl()}
-	} else if !Message(inner) {
+	switch {
+	case err != nil:
+		empty(a)
+		return true
+	case !Message(inner):
 		return false
 	}
 	packed, err := anypb.New(inner)
 	if err != nil {
-		packed = &anypb.Any{TypeUrl: a.GetTypeUrl()} // nothing is better than the secret
+		empty(a) // nothing is better than the secret
+		return true
 	}
 	a.TypeUrl, a.Value = packed.GetTypeUrl(), packed.GetValue()
 	return true
+}
+
+// empty leaves of an Any nothing but its type.
+func empty(a *anypb.Any) {
+	left, err := anypb.New(&xdsv3.TypedStruct{TypeUrl: a.GetTypeUrl()})
+	if err != nil {
+		left = &anypb.Any{} // the type's name is no text
+	}
+	a.TypeUrl, a.Value = left.GetTypeUrl(), left.GetValue()
 }
 
 // message walks a message. all says that it stands below something sensitive.
 func message(m protoreflect.Message, all bool) (changed bool) {
 	if a, ok := m.Interface().(*anypb.Any); ok {
 		if all {
-			hide(m, m.Descriptor().Fields().ByName("value"))
+			empty(a)
 			return true
 		}
 		return inAny(a)
