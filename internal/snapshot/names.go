@@ -12,7 +12,10 @@ type Names struct {
 }
 
 // Names gives what all names of this moment are made of, whoever sees them.
-func (s *Snapshot) Names() *Names { return s.all.names }
+func (s *Snapshot) Names() *Names {
+	s.reads.note(key{what: theNames})
+	return s.all.names
+}
 
 // head gives the endpoints that the name of a service without an address leads to; nil for any other service.
 func (e *entry) head() *Endpoints {

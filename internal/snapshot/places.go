@@ -122,6 +122,7 @@ func (p Place) at(l model.Locality, node, network string) Place {
 
 // Place finds where a proxy is: where its pod is, or while that is not known where the proxy says it is.
 func (s *Snapshot) Place(p *model.Proxy) Place {
+	s.reads.note(key{what: anyPlace})
 	meta := &p.Metadata
 	pod := s.places.pods.get(s.inbounds.podOf(p))
 	if pod == nil {

@@ -24,6 +24,9 @@ type Snapshot struct {
 
 	inbounds inbounds
 	places   places
+
+	// reads notes what is read of this snapshot; nil if nobody wants to know.
+	reads *Reads
 }
 
 // entry is a service with what is behind it.
@@ -35,6 +38,9 @@ type entry struct {
 
 // port finds the endpoints of a port. Where a number is a UDP port too, the other one counts.
 func (e *entry) port(number uint32) *Endpoints {
+	if e == nil {
+		return nil
+	}
 	var found *Endpoints
 	for _, eps := range e.endpoints {
 		if eps.Port.Number == number && (found == nil || found.Port.Protocol == model.ProtocolUDP) {
@@ -98,6 +104,7 @@ func (s *Snapshot) Mesh() *Mesh { return s.mesh }
 
 // Services lists all services, whoever sees them, sorted by hostname.
 func (s *Snapshot) Services() []*Service {
+	s.reads.note(key{what: allServices})
 	if s.all == nil {
 		return nil
 	}
@@ -106,6 +113,7 @@ func (s *Snapshot) Services() []*Service {
 
 // Service finds a service by hostname, whoever sees it, or gives nil.
 func (s *Snapshot) Service(hostname string) *Service {
+	s.reads.note(serviceKey(hostname))
 	if e := s.entries.get(hostname); e != nil {
 		return e.service
 	}
@@ -114,6 +122,7 @@ func (s *Snapshot) Service(hostname string) *Service {
 
 // Ports lists all services by port number, sorted by number.
 func (s *Snapshot) Ports() []*PortServices {
+	s.reads.note(key{what: allServices})
 	if s.all == nil {
 		return nil
 	}
@@ -122,21 +131,23 @@ func (s *Snapshot) Ports() []*PortServices {
 
 // Port finds all services that have a port of this number, or gives nil.
 func (s *Snapshot) Port(number uint32) *PortServices {
+	s.reads.note(portKey(number))
 	if s.all == nil {
 		return nil
 	}
-	return s.all.Port(number)
+	return s.all.port(number)
 }
 
 // Endpoints finds the endpoints of a service port. It is nil if there is no such port, and empty, not nil, if there
 // is nobody behind it. Endpoints that are not healthy are among them. Where a number is a UDP port too, as for DNS, it
 // is the other one that counts: proxies carry no UDP.
 func (s *Snapshot) Endpoints(hostname string, port uint32) *Endpoints {
-	if e := s.entries.get(hostname); e != nil {
-		return e.port(port)
-	}
-	return nil
+	s.reads.note(key{theEndpoints, hostname, port})
+	return s.entries.get(hostname).port(port)
 }
 
 // Inbound finds what leads to a proxy's workload. It is never nil.
-func (s *Snapshot) Inbound(p *model.Proxy) *Inbound { return s.inbounds.of(p) }
+func (s *Snapshot) Inbound(p *model.Proxy) *Inbound {
+	s.reads.note(key{what: anyInbound})
+	return s.inbounds.of(p)
+}

@@ -7,8 +7,28 @@ import "hash/maphash"
 // The zero table is empty.
 type table[K comparable, V any] struct {
 	seed   maphash.Seed
-	shards []map[K]*V
+	shards []*shard[K, V] // nil for one that is empty
 	len    int
+}
+
+// shard is behind a pointer so that one which is shared can be told.
+type shard[K comparable, V any] struct{ values map[K]*V }
+
+func (s *shard[K, V]) get(key K) *V {
+	if s == nil {
+		return nil
+	}
+	return s.values[key]
+}
+
+// each calls f for every key.
+func (s *shard[K, V]) each(f func(K, *V)) {
+	if s == nil {
+		return
+	}
+	for k, v := range s.values {
+		f(k, v)
+	}
 }
 
 // perShard is how many keys a shard has on average before the table is spread wider.
@@ -18,10 +38,10 @@ func (t table[K, V]) get(key K) *V {
 	if len(t.shards) == 0 {
 		return nil
 	}
-	return t.shards[t.shard(key)][key]
+	return t.shards[t.at(key)].get(key)
 }
 
-func (t table[K, V]) shard(key K) int {
+func (t table[K, V]) at(key K) int {
 	return int(maphash.Comparable(t.seed, key) & uint64(len(t.shards)-1))
 }
 
@@ -33,26 +53,30 @@ func (t table[K, V]) with(changes map[K]*V) table[K, V] {
 	if len(t.shards) == 0 || t.len+len(changes) > 2*perShard*len(t.shards) {
 		t = t.spread(t.len + len(changes))
 	} else {
-		t.shards = append([]map[K]*V(nil), t.shards...)
+		t.shards = append([]*shard[K, V](nil), t.shards...)
 	}
 	copied := make(map[int]bool, min(len(changes), len(t.shards)))
 	for key, value := range changes {
-		i := t.shard(key)
+		i := t.at(key)
 		if !copied[i] {
-			m := make(map[K]*V, len(t.shards[i])+1)
-			for k, v := range t.shards[i] {
-				m[k] = v
+			copied[i] = true
+			old := t.shards[i]
+			size := 1
+			if old != nil {
+				size += len(old.values)
 			}
-			t.shards[i], copied[i] = m, true
+			t.shards[i] = &shard[K, V]{make(map[K]*V, size)}
+			old.each(func(k K, v *V) { t.shards[i].values[k] = v })
 		}
-		if _, had := t.shards[i][key]; had {
+		values := t.shards[i].values
+		if _, had := values[key]; had {
 			t.len--
 		}
 		if value == nil {
-			delete(t.shards[i], key)
+			delete(values, key)
 			continue
 		}
-		t.shards[i][key] = value
+		values[key] = value
 		t.len++
 	}
 	return t
@@ -64,15 +88,60 @@ func (t table[K, V]) spread(size int) table[K, V] {
 	for n*perShard < size {
 		n *= 2
 	}
-	wide := table[K, V]{seed: maphash.MakeSeed(), shards: make([]map[K]*V, n), len: t.len}
-	for _, m := range t.shards {
-		for k, v := range m {
-			i := wide.shard(k)
+	wide := table[K, V]{seed: maphash.MakeSeed(), shards: make([]*shard[K, V], n), len: t.len}
+	for _, s := range t.shards {
+		s.each(func(k K, v *V) {
+			i := wide.at(k)
 			if wide.shards[i] == nil {
-				wide.shards[i] = map[K]*V{}
+				wide.shards[i] = &shard[K, V]{map[K]*V{}}
 			}
-			wide.shards[i][k] = v
-		}
+			wide.shards[i].values[k] = v
+		})
 	}
 	return wide
+}
+
+// since calls f for each key whose value is not the one it was in an older table. What both share is passed over, so
+// that its cost is a word per shard, and the shards that differ.
+func (t table[K, V]) since(old table[K, V], f func(key K, was, is *V)) {
+	if t.seed == old.seed && len(t.shards) == len(old.shards) {
+		for i, s := range t.shards {
+			if s != old.shards[i] {
+				s.since(old.shards[i], f)
+			}
+		}
+		return
+	}
+	for _, s := range t.shards {
+		s.each(func(k K, v *V) {
+			if was := old.get(k); was != v {
+				f(k, was, v)
+			}
+		})
+	}
+	for _, s := range old.shards {
+		s.each(func(k K, v *V) {
+			if t.get(k) == nil {
+				f(k, v, nil)
+			}
+		})
+	}
+}
+
+func (s *shard[K, V]) since(old *shard[K, V], f func(key K, was, is *V)) {
+	s.each(func(k K, v *V) {
+		if was := old.get(k); was != v {
+			f(k, was, v)
+		}
+	})
+	old.each(func(k K, v *V) {
+		if s.get(k) == nil {
+			f(k, v, nil)
+		}
+	})
+}
+
+// same reports whether two tables were made of each other by no change at all.
+func (t table[K, V]) same(old table[K, V]) bool {
+	return len(t.shards) == len(old.shards) && (len(t.shards) == 0 || &t.shards[0] == &old.shards[0])
 }

@@ -14,6 +14,7 @@ type Scope string
 
 // Scope finds the scope of the clients of a namespace.
 func (s *Snapshot) Scope(namespace string) Scope {
+	s.reads.note(key{what: allServices})
 	if s.scoped[namespace] == nil {
 		return ""
 	}
@@ -22,24 +23,56 @@ func (s *Snapshot) Scope(namespace string) Scope {
 
 // View is the mesh as the clients of one scope see it.
 type View struct {
-	*lists
+	lists   *lists
 	scope   Scope
 	entries table[string, entry]
+	reads   *Reads
 }
 
 // View is the part of the snapshot that a scope sees.
 func (s *Snapshot) View(scope Scope) View {
 	if l := s.scoped[string(scope)]; l != nil {
-		return View{l, scope, s.entries}
+		return View{l, scope, s.entries, s.reads}
 	}
 	if s.public == nil {
-		return View{lists: &lists{}}
+		return View{lists: &lists{}, reads: s.reads}
 	}
-	return View{s.public, "", s.entries}
+	return View{s.public, "", s.entries, s.reads}
+}
+
+// Services lists all services that are seen, sorted by hostname.
+func (v View) Services() []*Service {
+	v.reads.note(key{what: allServices})
+	return v.lists.services
+}
+
+// Ports lists the services that are seen by port number, sorted by number.
+func (v View) Ports() []*PortServices {
+	v.reads.note(key{what: allServices})
+	return v.lists.ports
+}
+
+// Port finds the services that are seen and have a port of this number, or gives nil.
+func (v View) Port(number uint32) *PortServices {
+	v.reads.note(portKey(number))
+	return v.lists.port(number)
+}
+
+// Names gives what the names that are seen are made of.
+func (v View) Names() *Names {
+	v.reads.note(key{what: theNames})
+	return v.lists.names
+}
+
+// Placed reports what any service that is seen reads of the place of its client.
+func (v View) Placed() PlaceUse {
+	v.reads.note(key{what: allServices})
+	return v.lists.placed
 }
 
 // Service finds a service that is seen by hostname, or gives nil.
 func (v View) Service(hostname string) *Service {
+	v.reads.note(serviceKey(hostname))
 	if e := v.entries.get(hostname); e != nil && e.service.shownTo(string(v.scope)) {
 		return e.service
 	}
@@ -48,6 +81,7 @@ func (v View) Service(hostname string) *Service {
 
 // Endpoints finds the endpoints of a service port as Snapshot.Endpoints does; nil if the service is not seen.
 func (v View) Endpoints(hostname string, port uint32) *Endpoints {
+	v.reads.note(key{theEndpoints, hostname, port})
 	if e := v.entries.get(hostname); e != nil && e.service.shownTo(string(v.scope)) {
 		return e.port(port)
 	}
@@ -74,26 +108,14 @@ type lists struct {
 	placed PlaceUse
 }
 
-// Services lists all services that are seen, sorted by hostname.
-func (l *lists) Services() []*Service { return l.services }
-
-// Ports lists the services that are seen by port number, sorted by number.
-func (l *lists) Ports() []*PortServices { return l.ports }
-
-// Port finds the services that are seen and have a port of this number, or gives nil.
-func (l *lists) Port(number uint32) *PortServices {
+// port finds the services that have a port of this number, or gives nil.
+func (l *lists) port(number uint32) *PortServices {
 	i, found := slices.BinarySearchFunc(l.ports, number, func(p *PortServices, n uint32) int { return cmp.Compare(p.Number, n) })
 	if !found {
 		return nil
 	}
 	return l.ports[i]
 }
-
-// Names gives what the names that are seen are made of.
-func (l *lists) Names() *Names { return l.names }
-
-// Placed reports what any service that is seen reads of the place of its client.
-func (l *lists) Placed() PlaceUse { return l.placed }
 
 // edits are changes of lists: by hostname, by port number and hostname, and of what is headless by hostname; nil removes.
 type edits struct {
@@ -146,7 +168,7 @@ func (e edits) apply(base *lists, like ...*lists) *lists {
 	found := map[uint32]*PortServices{}
 	for number, services := range e.ports {
 		var list []*Service
-		if old := base.Port(number); old != nil {
+		if old := base.port(number); old != nil {
 			list = old.Services
 		}
 		if list, _ = replace(list, byHostname, services); len(list) == 0 {
@@ -158,7 +180,7 @@ func (e edits) apply(base *lists, like ...*lists) *lists {
 			if l == nil {
 				continue
 			}
-			if had := l.Port(number); had != nil && slices.Equal(had.Services, list) {
+			if had := l.port(number); had != nil && slices.Equal(had.Services, list) {
 				found[number] = had
 				break
 			}

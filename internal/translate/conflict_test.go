@@ -107,7 +107,7 @@ func TestListenerConflicts(t *testing.T) {
 			p := proxy(t, cart0, nil)
 			g := listener.New()
 			var got []string
-			for _, r := range g.All(s, g.Class(s, p)) {
+			for _, r := range g.List(g.Class(s, p)).All(s) {
 				if r.Name == "virtualInbound" || r.Name == "virtualOutbound" {
 					continue
 				}

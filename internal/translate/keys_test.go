@@ -170,7 +170,7 @@ func TestKeysHoldEverythingThatIsRead(t *testing.T) {
 		}
 		for _, p := range proxies {
 			for _, g := range generators(p) {
-				for _, r := range g.All(s, g.Class(s, p)) {
+				for _, r := range g.List(g.Class(s, p)).All(s) {
 					// Two at once: a build must not write to what it reads.
 					var both [2][]byte
 					var wait sync.WaitGroup

@@ -102,7 +102,7 @@ func messages(t testing.TB, s *snapshot.Snapshot, g translate.Generator, p *mode
 	if again := g.Class(s, p); class != again {
 		t.Errorf("%s: two classes of one proxy differ: %v, %v", g.TypeURL(), class, again)
 	}
-	for _, r := range g.All(s, class) {
+	for _, r := range g.List(class).All(s) {
 		if out[r.Name] != nil {
 			t.Errorf("%s: All has %s twice", g.TypeURL(), r.Name)
 		}

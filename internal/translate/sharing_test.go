@@ -141,7 +141,7 @@ func TestClassesDiffer(t *testing.T) {
 func keys(s *snapshot.Snapshot, p *model.Proxy) map[string]any {
 	out := map[string]any{}
 	for kind, g := range sidecar() {
-		for _, r := range g.All(s, g.Class(s, p)) {
+		for _, r := range g.List(g.Class(s, p)).All(s) {
 			out[kind+" "+r.Name] = r.Key
 		}
 	}
@@ -277,7 +277,7 @@ func TestForeignClass(t *testing.T) {
 				continue
 			}
 			for what, call := range map[string]func(translate.Generator, model.ProxyClass){
-				"All":   func(g translate.Generator, c model.ProxyClass) { g.All(s, c) },
+				"List":  func(g translate.Generator, c model.ProxyClass) { g.List(c) },
 				"Named": func(g translate.Generator, c model.ProxyClass) { g.Named(s, c, "any") },
 			} {
 				func() {

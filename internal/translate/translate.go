@@ -34,9 +34,45 @@ type Generator interface {
 	Wildcard() bool
 	// Class projects a proxy and the snapshot onto what this generator reads.
 	Class(*snapshot.Snapshot, *model.Proxy) model.ProxyClass
-	// All lists the resources of a class in a stable order. Generators without wildcard answer it too, as far as
+	// List says how the resources of a class are enumerated. Generators without wildcard answer it too, as far as
 	// their names can be enumerated, for debug pages and tests.
-	All(*snapshot.Snapshot, model.ProxyClass) []Recipe
+	List(model.ProxyClass) Listing
 	// Named gives the recipe of one resource; false if there is no such resource.
 	Named(s *snapshot.Snapshot, c model.ProxyClass, name string) (Recipe, bool)
+}
+
+// Listing enumerates the resources of a class in parts, so that a change of the mesh costs no more than the parts that
+// it touches. Which these are needs no saying: each function is handed a snapshot that notes what is read of it, and is
+// asked again when something of that is another. So it must not read the mesh from anywhere else. Fields may be nil.
+//
+// A name should come of one part only. Where several give it the first counts, in the order of All, and the class is
+// listed from scratch for as long as that is so.
+type Listing struct {
+	// Scope says whose services and ports there are.
+	Scope snapshot.Scope
+	// Service lists what comes of one service.
+	Service func(*snapshot.Snapshot, *snapshot.Service) []Recipe
+	// Port lists what comes of the services that have a port of one number.
+	Port func(*snapshot.Snapshot, *snapshot.PortServices) []Recipe
+	// Rest lists everything else.
+	Rest func(*snapshot.Snapshot) []Recipe
+}
+
+// All lists everything, part by part, in a stable order.
+func (l Listing) All(s *snapshot.Snapshot) []Recipe {
+	var out []Recipe
+	if l.Service != nil {
+		for _, service := range s.View(l.Scope).Services() {
+			out = append(out, l.Service(s, service)...)
+		}
+	}
+	if l.Port != nil {
+		for _, port := range s.View(l.Scope).Ports() {
+			out = append(out, l.Port(s, port)...)
+		}
+	}
+	if l.Rest != nil {
+		out = append(out, l.Rest(s)...)
+	}
+	return out
 }

@@ -13,13 +13,13 @@ type Spec[C comparable] interface {
 	Flavor() model.Flavor
 	Wildcard() bool
 	Class(*snapshot.Snapshot, *model.Proxy) C
-	All(*snapshot.Snapshot, C) []Recipe
+	List(C) Listing
 	Named(s *snapshot.Snapshot, c C, name string) (Recipe, bool)
 }
 
 // Typed makes a Generator of a Spec.
 //
-// A class of another generator is a programming error that must not look like "no resources": All and Named panic
+// A class of another generator is a programming error that must not look like "no resources": List and Named panic
 // with a message that names both types. Who calls generators recovers panics and reports them by resource type.
 func Typed[C comparable](spec Spec[C]) Generator { return typed[C]{spec} }
 
@@ -33,9 +33,7 @@ func (t typed[C]) Class(s *snapshot.Snapshot, p *model.Proxy) model.ProxyClass {
 	return t.spec.Class(s, p)
 }
 
-func (t typed[C]) All(s *snapshot.Snapshot, c model.ProxyClass) []Recipe {
-	return t.spec.All(s, t.class(c))
-}
+func (t typed[C]) List(c model.ProxyClass) Listing { return t.spec.List(t.class(c)) }
 
 func (t typed[C]) Named(s *snapshot.Snapshot, c model.ProxyClass, name string) (Recipe, bool) {
 	return t.spec.Named(s, t.class(c), name)

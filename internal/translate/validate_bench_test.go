@@ -29,7 +29,7 @@ func BenchmarkValidate(b *testing.B) {
 	s := scenario.Parse(b, objects.String()).Snapshot(b, nil)
 	p := proxy(b, cart0, nil)
 	for kind, g := range sidecar() {
-		recipes := g.All(s, g.Class(s, p))
+		recipes := g.List(g.Class(s, p)).All(s)
 		b.Run(kind+"/make", func(b *testing.B) {
 			makeAll(b, recipes, func() check { return func(proto.Message, []byte) error { return nil } })
 		})

@@ -34,7 +34,7 @@ func TestVersionsAreBounded(t *testing.T) {
 // TestClassesAreBounded: clients say who they are, and a mesh may go without a change for a long time.
 func TestClassesAreBounded(t *testing.T) {
 	w := &world{}
-	gen := &generator{Generator: fakeGenerator{w, model.FlavorEnvoy, resource.ClusterType}, typ: resource.TypeOf(resource.ClusterType)}
+	gen := &generator{Generator: fakeGenerator{w, model.FlavorEnvoy, resource.ClusterType}, store: resource.NewStore(nil), typ: resource.TypeOf(resource.ClusterType)}
 	g := newGeneration(&snapshot.Snapshot{}, nil, newWorkers(1))
 	class := func(workload string) *class {
 		c, err := g.class(gen, &model.Proxy{Metadata: model.Metadata{WorkloadName: workload}}, nil)

@@ -2,7 +2,7 @@ package xds
 
 import (
 	"fmt"
-	"slices"
+	"maps"
 	"sync"
 
 	"github.com/meshd/meshd/internal/model"
@@ -10,12 +10,12 @@ import (
 	"github.com/meshd/meshd/internal/translate"
 	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
-	"github.com/meshd/meshd/internal/xds/subscription"
 )
 
 // generator is a generator with the pool of its resources.
 type generator struct {
 	translate.Generator
+	store  *resource.Store
 	pool   *resource.Pool
 	typ    resource.Type
 	report func(resource.Failure)
@@ -44,19 +44,33 @@ type generation struct {
 	push     *push.Push // where the snapshot comes from, or nil if that is not known
 	workers  *workers
 
+	before map[classKey]*class // those of the generation before
+
 	mu      sync.Mutex
 	classes map[classKey]*class
-	before  map[classKey]*class // those of the generation before
+	deltas  map[*snapshot.Snapshot]*snapshot.Delta // what differs from older snapshots
 }
 
 func newGeneration(s *snapshot.Snapshot, before *generation, w *workers) *generation {
-	g := &generation{snapshot: s, workers: w, classes: map[classKey]*class{}}
+	g := &generation{snapshot: s, workers: w, classes: map[classKey]*class{}, deltas: map[*snapshot.Snapshot]*snapshot.Delta{}}
 	if before != nil {
 		before.mu.Lock()
-		g.before = before.classes
+		g.before = maps.Clone(before.classes) // streams that are late may still add to those
 		before.mu.Unlock()
 	}
 	return g
+}
+
+// since gives what differs from the snapshot of an older class, found once for all classes that come from there.
+func (g *generation) since(old *snapshot.Snapshot) *snapshot.Delta {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	d := g.deltas[old]
+	if d == nil {
+		d = g.snapshot.Since(old)
+		g.deltas[old] = d
+	}
+	return d
 }
 
 // class finds or makes the class of a proxy. last is the one that the proxy had before, or nil: what cannot be made
@@ -66,25 +80,30 @@ func (g *generation) class(gen *generator, p *model.Proxy, last *class) (*class,
 	if err != nil {
 		return nil, err
 	}
+	c := g.find(classKey{gen, value}, last)
+	// What is made for one stream the others of the class wait for, without the lock.
+	c.once.Do(c.derive)
+	return c, nil
+}
+
+// find finds or adds a class.
+func (g *generation) find(k classKey, last *class) *class {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	k := classKey{gen, value}
 	if c := g.classes[k]; c != nil {
-		return c, nil
+		return c
 	}
 	if same := g.before[k]; same != nil {
 		last = same
 	}
-	c := &class{generator: gen, value: value, snapshot: g.snapshot, workers: g.workers, known: newKnown()}
-	if last != nil {
-		c.last = last.known
-	}
+	c := &class{generator: k.generator, value: k.class, snapshot: g.snapshot, workers: g.workers, generation: g, last: last}
+	c.named = resource.NewSet(nil)
 	if len(g.classes) >= maxClasses {
 		// Streams hold their classes themselves: what is forgotten here is only not shared with those who come later.
 		clear(g.classes)
 	}
 	g.classes[k] = c
-	return c, nil
+	return c
 }
 
 // project turns a panic of a generator, or a class that cannot be compared, into an error.
@@ -97,162 +116,6 @@ func project(gen *generator, s *snapshot.Snapshot, p *model.Proxy) (value model.
 	value = gen.Class(s, p)
 	_ = map[model.ProxyClass]struct{}{value: {}}
 	return value, nil
-}
-
-// class is the resources of one type for all proxies that are alike in what the generator reads. It is computed as
-// far as it is asked for.
-type class struct {
-	generator *generator
-	value     model.ProxyClass
-	snapshot  *snapshot.Snapshot
-	workers   *workers
-	known     *known // what was made
-	last      *known // what the class before had, for what cannot be made now
-
-	once sync.Once
-}
-
-var _ subscription.Source = (*class)(nil)
-
-// known is the resources that a class has. It refers to no class, so that a chain of generations is not kept alive.
-type known struct {
-	mu     sync.Mutex
-	set    *resource.Set // nil while nobody asked for all
-	byName map[string]*resource.Resource
-}
-
-func newKnown() *known { return &known{byName: map[string]*resource.Resource{}} }
-
-func (k *known) get(name string) *resource.Resource {
-	if k == nil {
-		return nil
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r := k.byName[name]; r != nil || k.set == nil {
-		return r
-	}
-	return k.set.Get(name)
-}
-
-func (k *known) all() *resource.Set {
-	if k == nil {
-		return nil
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.set
-}
-
-// All gives all resources of the class. A resource that cannot be made stays as it was before, or is left out if it
-// was not there. All is nil if not even the list can be made and there was none before: that is not an empty list.
-func (c *class) All() *resource.Set {
-	c.once.Do(func() {
-		set := c.makeAll()
-		c.known.mu.Lock()
-		defer c.known.mu.Unlock()
-		c.known.set = set
-	})
-	return c.known.all()
-}
-
-func (c *class) makeAll() *resource.Set {
-	c.workers.enter()
-	defer c.workers.leave()
-	recipes, err := c.recipes()
-	if err != nil {
-		c.generator.fail("", err)
-		return c.last.all()
-	}
-	list := make([]*resource.Resource, 0, len(recipes))
-	for _, r := range recipes {
-		if made := c.make(r); made != nil {
-			list = append(list, made)
-		}
-	}
-	if last := c.last.all(); last != nil && slices.Equal(last.List(), list) {
-		return last // so that streams see at a glance that nothing changed
-	}
-	return resource.NewSet(list)
-}
-
-func (c *class) recipes() (recipes []translate.Recipe, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("list %s: the generator panicked: %v", c.generator.typ.Short, v)
-		}
-	}()
-	return c.generator.All(c.snapshot, c.value), nil
-}
-
-// Named gives resources by name, in the same order, nil for one that does not exist.
-func (c *class) Named(names []string) []*resource.Resource {
-	out := make([]*resource.Resource, len(names))
-	if !c.lookup(names, out) {
-		c.makeNamed(names, out)
-	}
-	return out
-}
-
-// lookup fills in what was made before, and reports whether that is all.
-func (c *class) lookup(names []string, out []*resource.Resource) (complete bool) {
-	c.known.mu.Lock()
-	defer c.known.mu.Unlock()
-	complete = true
-	for i, name := range names {
-		out[i] = c.known.byName[name]
-		complete = complete && out[i] != nil
-	}
-	return complete
-}
-
-func (c *class) makeNamed(names []string, out []*resource.Resource) {
-	c.workers.enter()
-	defer c.workers.leave()
-	var made []int
-	for i, name := range names {
-		if out[i] != nil {
-			continue
-		}
-		recipe, ok, err := c.recipe(name)
-		switch {
-		case err != nil:
-			c.generator.fail(name, err)
-			out[i] = c.last.get(name)
-		case ok:
-			out[i] = c.make(recipe)
-		}
-		if out[i] != nil {
-			made = append(made, i)
-		}
-	}
-	// Only what exists is remembered: clients may ask for any number of names that do not.
-	c.known.mu.Lock()
-	defer c.known.mu.Unlock()
-	for _, i := range made {
-		if len(c.known.byName) < maxNamed {
-			c.known.byName[names[i]] = out[i]
-		}
-	}
-}
-
-func (c *class) recipe(name string) (r translate.Recipe, ok bool, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("find %s %q: the generator panicked: %v", c.generator.typ.Short, name, v)
-		}
-	}()
-	r, ok = c.generator.Named(c.snapshot, c.value, name)
-	return r, ok, nil
-}
-
-// make gives the resource of a recipe, or the one of that name that the class had before. The pool reports failures.
-func (c *class) make(r translate.Recipe) *resource.Resource {
-	made, err := c.generator.pool.Get(r)
-	if err != nil {
-		return c.last.get(r.Name)
-	}
-	return made
 }
 
 // workers bounds how many goroutines generate at once: more than there are cores only cost memory.

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/meshd/meshd/internal/xds/resource"
 	"github.com/meshd/meshd/internal/xds/subscription"
 )
 
@@ -35,27 +36,19 @@ const (
 )
 
 // encodeSotW writes a response of the state-of-the-world protocol. Fields of a message may come in any order, so what
-// differs per stream comes last.
-func encodeSotW(r subscription.Response) wireMessage {
-	out := make(wireMessage, 0, len(r.Resources)+1)
-	for _, res := range r.Resources {
-		out = append(out, res.Frame())
-	}
-	return append(out, mem.SliceBuffer(tail(r)))
+// differs per stream comes last. What is of a set, which may be nil, is sent in that set's larger buffers.
+func encodeSotW(r subscription.Response, of *resource.Set) wireMessage {
+	return wireMessage(append(of.Frames(r.Resources, false, 1), mem.SliceBuffer(tail(r))))
 }
 
 // encodeDelta writes a response of the delta protocol.
-func encodeDelta(r subscription.Response) wireMessage {
-	out := make(wireMessage, 0, len(r.Resources)+1)
-	for _, res := range r.Resources {
-		out = append(out, res.DeltaFrame())
-	}
+func encodeDelta(r subscription.Response, of *resource.Set) wireMessage {
 	end := tail(r)
 	for _, name := range r.Removed {
 		end = protowire.AppendTag(end, removedField, protowire.BytesType)
 		end = protowire.AppendString(end, name)
 	}
-	return append(out, mem.SliceBuffer(end))
+	return wireMessage(append(of.Frames(r.Resources, true, 1), mem.SliceBuffer(end)))
 }
 
 // tail is what both protocols have beside resources.

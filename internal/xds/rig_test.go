@@ -28,7 +28,10 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
+	"github.com/meshd/meshd/internal/config"
+	"github.com/meshd/meshd/internal/mesh"
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/testkit/xdsclient"
@@ -41,11 +44,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is what fake generators translate: for each snapshot the resources by type URL and name, as one text each.
-// A text that begins with "!" fails to build, and one that begins with "panic" panics.
+// world is what fake generators translate: for each snapshot, by its mesh config, the resources by type URL and name, as
+// one text each. A text that begins with "!" fails to build, and one that begins with "panic" panics.
 type world struct {
 	mu   sync.Mutex
-	data map[*snapshot.Snapshot]map[string]map[string]string
+	data map[*snapshot.Mesh]map[string]map[string]string
 	// project is called when a generator looks at a proxy, unless nil; it is set before there are streams.
 	project func(*model.Proxy)
 }
@@ -53,7 +56,7 @@ type world struct {
 func (w *world) of(s *snapshot.Snapshot, typeURL string) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.data[s][typeURL]
+	return w.data[s.Mesh()][typeURL]
 }
 
 // fakeGenerator has the workload name as its class. A resource whose name contains "own" differs per class.
@@ -80,16 +83,18 @@ func (g fakeGenerator) Class(s *snapshot.Snapshot, p *model.Proxy) model.ProxyCl
 	return p.Metadata.WorkloadName
 }
 
-func (g fakeGenerator) All(s *snapshot.Snapshot, c model.ProxyClass) []translate.Recipe {
-	texts := g.world.of(s, g.typeURL)
-	if texts["panic in all"] != "" {
-		panic("all")
-	}
-	var out []translate.Recipe
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		out = append(out, g.recipe(name, texts[name], c))
-	}
-	return out
+func (g fakeGenerator) List(c model.ProxyClass) translate.Listing {
+	return translate.Listing{Rest: func(s *snapshot.Snapshot) []translate.Recipe {
+		texts := g.world.of(s, g.typeURL)
+		if texts["panic in all"] != "" {
+			panic("all")
+		}
+		var out []translate.Recipe
+		for _, name := range slices.Sorted(maps.Keys(texts)) {
+			out = append(out, g.recipe(name, texts[name], c))
+		}
+		return out
+	}}
 }
 
 func (g fakeGenerator) Named(s *snapshot.Snapshot, c model.ProxyClass, name string) (translate.Recipe, bool) {
@@ -170,6 +175,9 @@ type rig struct {
 	addr      string
 	ctx       context.Context // ends the test rather than let it hang
 
+	stores   *config.Stores
+	compiler *snapshot.Compiler
+
 	gate chan struct{} // closed when live is set
 	mu   sync.Mutex
 	live *snapshot.Live
@@ -198,9 +206,17 @@ func newRigWith(t testing.TB, limits admission.Options, options ...grpc.ServerOp
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
 	r := &rig{
-		t: t, world: &world{data: map[*snapshot.Snapshot]map[string]map[string]string{}}, store: resource.NewStore(nil),
+		t: t, world: &world{data: map[*snapshot.Mesh]map[string]map[string]string{}}, store: resource.NewStore(nil),
 		registry: prometheus.NewRegistry(), logs: logs, gate: make(chan struct{}), data: map[string]map[string]string{},
+		stores: config.NewStores(func(model.Change) {}),
 	}
+	published := 0
+	r.compiler = snapshot.NewCompiler(r.stores, func() *meshv1alpha1.MeshConfig {
+		published++ // each snapshot has a mesh config of its own
+		m := mesh.Default()
+		m.IngressClass = fmt.Sprint(published)
+		return m
+	}, snapshot.Options{})
 	table, err := NewTable(generators(r.world))
 	if err != nil {
 		t.Fatal(err)
@@ -293,12 +309,15 @@ var typeURLs = map[string]string{
 
 // publish makes what was set the newest snapshot, and opens the gate with the first.
 func (r *rig) publish() {
-	s := new(snapshot.Snapshot)
-	r.world.mu.Lock()
-	r.world.data[s] = r.data
-	r.world.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	s, err := r.compiler.Compile(r.ctx, r.stores.MarkSynced(), map[model.Change]struct{}{{Kind: model.KindMeshConfig}: {}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.world.mu.Lock()
+	r.world.data[s.Mesh()] = r.data
+	r.world.mu.Unlock()
 	if r.live == nil {
 		r.live = snapshot.NewLive(s)
 		close(r.gate)

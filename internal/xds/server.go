@@ -94,7 +94,7 @@ func New(d Deps) (*Server, error) {
 	}
 	for k, g := range d.Table.generators {
 		s.generators[k] = &generator{
-			Generator: g, pool: d.Store.NewPool(k.flavor, k.typeURL, s.failed),
+			Generator: g, store: d.Store, pool: d.Store.NewPool(k.flavor, k.typeURL, s.failed),
 			typ: resource.TypeOf(k.typeURL), report: s.failed,
 		}
 	}

@@ -228,7 +228,7 @@ func (st *stream) push() (sent bool, err error) {
 	}
 	made := time.Now()
 	st.place.Sending()
-	err = st.wire.send(r)
+	err = st.wire.send(r, st.classes[r.Type.URL].frames())
 	st.sent(r, begin, made, err)
 	return err == nil, err
 }

@@ -8,6 +8,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 
+	"github.com/meshd/meshd/internal/xds/resource"
 	"github.com/meshd/meshd/internal/xds/subscription"
 )
 
@@ -16,7 +17,8 @@ type wire interface {
 	encoding() subscription.Encoding
 	// receive waits for the next request; the node is that of the client, or nil where it says it no more.
 	receive() (*corev3.Node, subscription.Request, error)
-	send(subscription.Response) error
+	// send sends a response, most of which is likely to be of a set; nil if that is not known.
+	send(subscription.Response, *resource.Set) error
 	answer(typeURL, nonce string, a Answer) error
 	Context() context.Context
 }
@@ -38,7 +40,9 @@ func (w sotw) receive() (*corev3.Node, subscription.Request, error) {
 	}, nil
 }
 
-func (w sotw) send(r subscription.Response) error { return w.SendMsg(encodeSotW(r)) }
+func (w sotw) send(r subscription.Response, of *resource.Set) error {
+	return w.SendMsg(encodeSotW(r, of))
+}
 
 func (w sotw) answer(typeURL, nonce string, a Answer) error {
 	out := &discoveryv3.DiscoveryResponse{TypeUrl: typeURL, Nonce: nonce, VersionInfo: nonce, ControlPlane: controlPlane(a.Identifier)}
@@ -66,7 +70,9 @@ func (w delta) receive() (*corev3.Node, subscription.Request, error) {
 	}, nil
 }
 
-func (w delta) send(r subscription.Response) error { return w.SendMsg(encodeDelta(r)) }
+func (w delta) send(r subscription.Response, of *resource.Set) error {
+	return w.SendMsg(encodeDelta(r, of))
+}
 
 func (w delta) answer(typeURL, nonce string, a Answer) error {
 	return w.Send(&discoveryv3.DeltaDiscoveryResponse{

@@ -51,22 +51,29 @@ func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 	return c
 }
 
-func (generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
-	var out []translate.Recipe
-	for _, service := range s.View(c.scope).Services() {
-		for _, port := range outboundPorts(service) {
-			out = append(out, outbound(s.Mesh(), service, port, c))
-		}
+func (generator) List(c class) translate.Listing {
+	return translate.Listing{
+		Scope: c.scope,
+		Service: func(s *snapshot.Snapshot, service *snapshot.Service) []translate.Recipe {
+			var out []translate.Recipe
+			for _, port := range outboundPorts(service) {
+				out = append(out, outbound(s.Mesh(), service, port, c))
+			}
+			return out
+		},
+		Rest: func(s *snapshot.Snapshot) []translate.Recipe {
+			var out []translate.Recipe
+			for _, port := range translate.InboundPorts(c.inbound) {
+				out = append(out, inbound(s.Mesh(), port, c))
+			}
+			for _, name := range []string{names.BlackHole, names.Passthrough, names.InboundPassthrough} {
+				if r, ok := fixed(s.Mesh(), c, name); ok {
+					out = append(out, r)
+				}
+			}
+			return out
+		},
 	}
-	for _, port := range translate.InboundPorts(c.inbound) {
-		out = append(out, inbound(s.Mesh(), port, c))
-	}
-	for _, name := range []string{names.BlackHole, names.Passthrough, names.InboundPassthrough} {
-		if r, ok := fixed(s.Mesh(), c, name); ok {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {

@@ -59,9 +59,9 @@ func (g generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 // usesShares is what shares of places read of a client's place.
 const usesShares = snapshot.UsesZone | snapshot.UsesSubZone
 
-func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
-	var out []translate.Recipe
-	for _, service := range s.View(c.scope).Services() {
+func (g generator) List(c class) translate.Listing {
+	return translate.Listing{Scope: c.scope, Service: func(s *snapshot.Snapshot, service *snapshot.Service) []translate.Recipe {
+		var out []translate.Recipe
 		for _, port := range service.Ports {
 			if port.Protocol == model.ProtocolUDP {
 				continue
@@ -70,8 +70,8 @@ func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 				out = append(out, r)
 			}
 		}
-	}
-	return out
+		return out
+	}}
 }
 
 // key is what one load assignment is made of. The mesh and the client's place are there only if they are read.

@@ -27,7 +27,7 @@ func (generator) Wildcard() bool       { return false }
 
 func (generator) Class(*snapshot.Snapshot, *model.Proxy) class { return class{} }
 
-func (generator) All(*snapshot.Snapshot, class) []translate.Recipe { return nil }
+func (generator) List(class) translate.Listing { return translate.Listing{} }
 
 func (generator) Named(*snapshot.Snapshot, class, string) (translate.Recipe, bool) {
 	return translate.Recipe{}, false

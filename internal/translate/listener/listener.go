@@ -100,23 +100,29 @@ func memberOfHeadless(inbound *snapshot.Inbound) bool {
 	return false
 }
 
-func (generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
+func (generator) List(c class) translate.Listing {
 	if !c.sidecar {
-		return nil
+		return translate.Listing{}
 	}
-	var out []translate.Recipe
-	view := s.View(c.scope)
-	for _, ps := range view.Ports() {
-		for _, p := range plansOf(s.Mesh(), view, ps, c) {
-			out = append(out, outbound(s.Mesh(), p, c))
-		}
+	return translate.Listing{
+		Scope: c.scope,
+		Port: func(s *snapshot.Snapshot, ps *snapshot.PortServices) []translate.Recipe {
+			var out []translate.Recipe
+			for _, p := range plansOf(s.Mesh(), s.View(c.scope), ps, c) {
+				out = append(out, outbound(s.Mesh(), p, c))
+			}
+			return out
+		},
+		Rest: func(s *snapshot.Snapshot) []translate.Recipe {
+			var out []translate.Recipe
+			for _, name := range []string{names.VirtualOutbound, names.VirtualInbound} {
+				if r, ok := virtual(s.Mesh(), c, name); ok {
+					out = append(out, r)
+				}
+			}
+			return out
+		},
 	}
-	for _, name := range []string{names.VirtualOutbound, names.VirtualInbound} {
-		if r, ok := virtual(s.Mesh(), c, name); ok {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {

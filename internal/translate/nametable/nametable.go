@@ -54,20 +54,24 @@ type key struct {
 	class class
 }
 
-func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
+func (g generator) List(c class) translate.Listing {
+	return translate.Listing{Rest: func(s *snapshot.Snapshot) []translate.Recipe { return []translate.Recipe{g.table(s, c)} }}
+}
+
+func (g generator) table(s *snapshot.Snapshot, c class) translate.Recipe {
 	names := s.Names()
-	return []translate.Recipe{{
+	return translate.Recipe{
 		Name:  Name,
 		Key:   key{names, c},
 		Build: func() (proto.Message, error) { return g.schema.message(entries(names, c)), nil },
-	}}
+	}
 }
 
 func (g generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
 	if name != Name {
 		return translate.Recipe{}, false
 	}
-	return g.All(s, c)[0], true
+	return g.table(s, c), true
 }
 
 // entry is what the table says of one name.

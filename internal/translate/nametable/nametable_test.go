@@ -126,7 +126,7 @@ func proxy(t *testing.T, ips string, metadata ...string) *model.Proxy {
 func build(t *testing.T, s *snapshot.Snapshot, p *model.Proxy) []byte {
 	t.Helper()
 	g := nametable.New(model.FlavorEnvoy)
-	recipes := g.All(s, g.Class(s, p))
+	recipes := g.List(g.Class(s, p)).All(s)
 	if len(recipes) != 1 || recipes[0].Name != nametable.Name {
 		t.Fatalf("%d recipes, want the table: %v", len(recipes), recipes)
 	}
@@ -251,7 +251,7 @@ func TestClassAndKey(t *testing.T) {
 			t.Errorf("%v %v is of the same class", p.IPs, p.Metadata)
 		}
 	}
-	key := func(s *snapshot.Snapshot) any { return g.All(s, a)[0].Key }
+	key := func(s *snapshot.Snapshot) any { return g.List(a).All(s)[0].Key }
 	edit := func(name string, change func(*discoveryv1.EndpointSlice)) *snapshot.Snapshot {
 		t.Helper()
 		view, err := sc.Stores.Read(sc.Synced)
@@ -295,7 +295,7 @@ func TestNamed(t *testing.T) {
 	s := scenario.Parse(t, objects).Snapshot(t, nil)
 	g := nametable.New(model.FlavorEnvoy)
 	c := g.Class(s, proxy(t, "10.2.0.7"))
-	if r, ok := g.Named(s, c, nametable.Name); !ok || r.Key != g.All(s, c)[0].Key {
+	if r, ok := g.Named(s, c, nametable.Name); !ok || r.Key != g.List(c).All(s)[0].Key {
 		t.Error("the table by its name is another one")
 	}
 	if _, ok := g.Named(s, c, "web.shop.svc.cluster.local"); ok {

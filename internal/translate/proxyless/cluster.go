@@ -23,14 +23,10 @@ func (clusters) Class(s *snapshot.Snapshot, p *model.Proxy) clusterClass {
 	return clusterClass{s.Scope(p.Namespace)}
 }
 
-func (g clusters) All(s *snapshot.Snapshot, c clusterClass) []translate.Recipe {
-	var out []translate.Recipe
-	each(s.View(c.scope), func(service *snapshot.Service, port uint32) {
-		if r, ok := g.Named(s, c, names.Outbound(service.Hostname, port)); ok {
-			out = append(out, r)
-		}
+func (g clusters) List(c clusterClass) translate.Listing {
+	return list(c.scope, func(s *snapshot.Snapshot, service *snapshot.Service, port uint32) (translate.Recipe, bool) {
+		return g.Named(s, c, names.Outbound(service.Hostname, port))
 	})
-	return out
 }
 
 // clusterKey is empty: the name says everything.

@@ -38,15 +38,11 @@ func (listeners) Class(s *snapshot.Snapshot, p *model.Proxy) listenerClass {
 	return listenerClass{domain: p.DNSDomain, inbound: s.Inbound(p), scope: s.Scope(p.Namespace)}
 }
 
-// All lists the outbound listeners by full name; short names and inbound listeners are answered when they are asked for.
-func (l listeners) All(s *snapshot.Snapshot, c listenerClass) []translate.Recipe {
-	var out []translate.Recipe
-	each(s.View(c.scope), func(service *snapshot.Service, port uint32) {
-		if r, ok := l.Named(s, c, names.HostPort(service.Hostname, port)); ok {
-			out = append(out, r)
-		}
+// List lists the outbound listeners by full name; short names and inbound listeners are answered when they are asked for.
+func (l listeners) List(c listenerClass) translate.Listing {
+	return list(c.scope, func(s *snapshot.Snapshot, service *snapshot.Service, port uint32) (translate.Recipe, bool) {
+		return l.Named(s, c, names.HostPort(service.Hostname, port))
 	})
-	return out
 }
 
 type outboundListenerKey struct {

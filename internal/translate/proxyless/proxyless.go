@@ -54,15 +54,20 @@ func routable(service *snapshot.Service, port model.Port) bool {
 	return service.Resolution != model.ResolutionDNS && (port.Protocol.IsHTTP() || port.Protocol == model.ProtocolAuto)
 }
 
-// each calls f for each service port that requests can be sent to, in a stable order.
-func each(view snapshot.View, f func(service *snapshot.Service, port uint32)) {
-	for _, service := range view.Services() {
+// list enumerates what there is for each service port that requests can be sent to.
+func list(scope snapshot.Scope, named func(s *snapshot.Snapshot, service *snapshot.Service, port uint32) (translate.Recipe, bool)) translate.Listing {
+	return translate.Listing{Scope: scope, Service: func(s *snapshot.Snapshot, service *snapshot.Service) []translate.Recipe {
+		var out []translate.Recipe
 		for _, port := range service.Ports {
-			if routable(service, port) {
-				f(service, port.Number)
+			if !routable(service, port) {
+				continue
+			}
+			if r, ok := named(s, service, port.Number); ok {
+				out = append(out, r)
 			}
 		}
-	}
+		return out
+	}}
 }
 
 // splitHostPort reads "host:port".

@@ -26,14 +26,10 @@ func (routes) Class(s *snapshot.Snapshot, p *model.Proxy) routeClass {
 	return routeClass{p.DNSDomain, s.Scope(p.Namespace)}
 }
 
-func (r routes) All(s *snapshot.Snapshot, c routeClass) []translate.Recipe {
-	var out []translate.Recipe
-	each(s.View(c.scope), func(service *snapshot.Service, port uint32) {
-		if recipe, ok := r.Named(s, c, names.Outbound(service.Hostname, port)); ok {
-			out = append(out, recipe)
-		}
+func (r routes) List(c routeClass) translate.Listing {
+	return list(c.scope, func(s *snapshot.Snapshot, service *snapshot.Service, port uint32) (translate.Recipe, bool) {
+		return r.Named(s, c, names.Outbound(service.Hostname, port))
 	})
-	return out
 }
 
 type routeKey struct {

@@ -49,9 +49,9 @@ func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 	return class{sidecar: true, domain: p.DNSDomain, families: envoy.FamiliesOf(p.IPs), scope: s.Scope(p.Namespace)}
 }
 
-func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
-	var out []translate.Recipe
-	for _, ps := range s.View(c.scope).Ports() {
+func (g generator) List(c class) translate.Listing {
+	return translate.Listing{Scope: c.scope, Port: func(s *snapshot.Snapshot, ps *snapshot.PortServices) []translate.Recipe {
+		var out []translate.Recipe
 		if r, ok := g.Named(s, c, names.PortRoute(ps.Number)); ok {
 			out = append(out, r)
 		}
@@ -60,8 +60,8 @@ func (g generator) All(s *snapshot.Snapshot, c class) []translate.Recipe {
 				out = append(out, r)
 			}
 		}
-	}
-	return out
+		return out
+	}}
 }
 
 type portKey struct {

@@ -52,7 +52,7 @@ func (generator) Wildcard() bool       { return false }
 func (generator) Class(_ *snapshot.Snapshot, p *model.Proxy) class { return class{p.Identity} }
 
 // All lists none: which secrets a client wants it says by name.
-func (generator) All(*snapshot.Snapshot, class) []translate.Recipe { return nil }
+func (generator) List(class) translate.Listing { return translate.Listing{} }
 
 func (g generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
 	o, ok := c.owner()

@@ -60,7 +60,7 @@ func TestSecretsAreOfOneIdentity(t *testing.T) {
 			t.Errorf("%s and %s are of one class", who, other)
 		}
 		classes[class] = who
-		if all := g.All(s, class); len(all) != 0 {
+		if all := g.List(class).All(s); len(all) != 0 {
 			t.Errorf("%s: secrets that nobody asked for: %v", who, all)
 		}
 		for _, name := range []string{"own", "common", "missing"} {

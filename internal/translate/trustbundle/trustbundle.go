@@ -48,25 +48,32 @@ func (generator) Wildcard() bool         { return true }
 
 func (generator) Class(*snapshot.Snapshot, *model.Proxy) class { return class{} }
 
-func (g generator) All(s *snapshot.Snapshot, _ class) []translate.Recipe {
+func (g generator) List(class) translate.Listing {
+	return translate.Listing{Rest: func(s *snapshot.Snapshot) []translate.Recipe {
+		if r, ok := g.bundle(s); ok {
+			return []translate.Recipe{r}
+		}
+		return nil
+	}}
+}
+
+func (g generator) bundle(s *snapshot.Snapshot) (translate.Recipe, bool) {
 	bundle := g.source(s)
 	if bundle == nil {
-		return nil
+		return translate.Recipe{}, false
 	}
-	return []translate.Recipe{{
+	return translate.Recipe{
 		Name: Name,
 		Key:  bundle,
 		Build: func() (proto.Message, error) {
 			return &meshv1alpha1.ProxyConfig{CaCertificatesPem: bundle.PEM}, nil
 		},
-	}}
+	}, true
 }
 
-func (g generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
-	for _, r := range g.All(s, c) {
-		if r.Name == name {
-			return r, true
-		}
+func (g generator) Named(s *snapshot.Snapshot, _ class, name string) (translate.Recipe, bool) {
+	if name != Name {
+		return translate.Recipe{}, false
 	}
-	return translate.Recipe{}, false
+	return g.bundle(s)
 }

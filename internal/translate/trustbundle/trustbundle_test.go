@@ -18,11 +18,11 @@ func TestBundle(t *testing.T) {
 	if class != g.Class(nil, &model.Proxy{Pod: "b"}) {
 		t.Error("who asks makes a difference")
 	}
-	if all := g.All(nil, class); len(all) != 0 {
+	if all := g.List(class).All(nil); len(all) != 0 {
 		t.Errorf("without a bundle: %v", all)
 	}
 	bundle = &trustbundle.Bundle{PEM: []string{"one", "two"}}
-	all := g.All(nil, class)
+	all := g.List(class).All(nil)
 	if len(all) != 1 || all[0].Name != trustbundle.Name {
 		t.Fatalf("%v", all)
 	}
@@ -37,7 +37,7 @@ func TestBundle(t *testing.T) {
 		t.Error("by its name it is another one")
 	}
 	bundle = &trustbundle.Bundle{PEM: []string{"one"}}
-	if again := g.All(nil, class); again[0].Key == all[0].Key {
+	if again := g.List(class).All(nil); again[0].Key == all[0].Key {
 		t.Error("another bundle has the key of the one before")
 	}
 }

@@ -38,6 +38,8 @@ type Store struct {
 
 	generated, reused, failed, interned atomic.Uint64
 
+	chunks chunks
+
 	mu      sync.Mutex
 	content map[digest]weak.Pointer[Resource]
 	sweepAt int

@@ -46,6 +46,8 @@ type fakeSource struct {
 	url     string
 	content map[string]string
 	unknown bool
+	// silent sources do not say what they have that others had not.
+	silent bool
 	// looked counts the names that were looked up.
 	looked int
 }
@@ -84,6 +86,21 @@ func (f *fakeSource) Named(names []string) []*resource.Resource {
 		out[i] = f.make(name)
 	}
 	return out
+}
+
+func (f *fakeSource) Since(old Source) *resource.Diff {
+	was := old.(*fakeSource)
+	if was.silent || f.silent {
+		return nil
+	}
+	known := func(f *fakeSource) *resource.Set {
+		var list []*resource.Resource
+		for name := range f.content {
+			list = append(list, f.make(name))
+		}
+		return resource.NewSet(list)
+	}
+	return known(f).Since(known(was))
 }
 
 var urls = map[string]string{

@@ -19,6 +19,9 @@ type Source interface {
 	All() *resource.Set
 	// Named gives the resources of these names in the same order, nil for one that does not exist.
 	Named(names []string) []*resource.Resource
+	// Since tells which names, of those that exist in this source or existed in an older one, have another resource than
+	// there; nil if that is not known.
+	Since(old Source) *resource.Diff
 }
 
 // Request is what a client said of one type.

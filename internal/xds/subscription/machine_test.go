@@ -359,7 +359,7 @@ func TestMachine(t *testing.T) {
 			> rds r
 			& cds v2=1
 			= rds r=2
-			< cds v2=1 v1=1
+			< cds v1=1 v2=1
 			< rds r=2
 			> cds
 			> rds r

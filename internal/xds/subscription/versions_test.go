@@ -54,6 +54,7 @@ type fixed struct{ set *resource.Set }
 
 func (f fixed) All() *resource.Set                  { return f.set }
 func (f fixed) Named([]string) []*resource.Resource { return nil }
+func (f fixed) Since(Source) *resource.Diff         { return nil }
 
 // Both protocols give the same contents the same version, so that what a client has can be compared.
 func TestVersionsAgreeInBothProtocols(t *testing.T) {

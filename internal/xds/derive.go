@@ -1,0 +1,260 @@
+package xds
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/translate"
+	"github.com/meshd/meshd/internal/xds/resource"
+)
+
+// derive makes a class of the one before: the parts that a change touches are made anew, all others stay as they are.
+// What cannot be made stays as it was too.
+func (c *class) derive() {
+	g, last := c.generation, c.last
+	c.generation, c.last = nil, nil
+	if last == nil {
+		return
+	}
+	was, delta := last.state(), g.since(last.snapshot)
+	c.workers.enter()
+	defer c.workers.leave()
+	if last.value == c.value && !delta.Mesh && !was.rough {
+		if now, ok := c.incremental(last.snapshot, was, was.readers.Touched(delta)); ok {
+			c.set(now)
+			return
+		}
+	}
+	c.set(c.scratch(was))
+}
+
+func (c *class) set(s classState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.classState = s
+}
+
+// scratch makes everything that was asked for of a class.
+func (c *class) scratch(was classState) classState {
+	m := c.maker(c.snapshot, was)
+	m.state.readers = snapshot.Readers{}
+	if was.listed {
+		m.listAll()
+	}
+	for _, r := range was.named.List() {
+		m.rename(r.Name(), snapshot.Reads{})
+	}
+	return m.done()
+}
+
+// incremental makes the parts of a class that are touched. It is false if that is not enough.
+func (c *class) incremental(old *snapshot.Snapshot, was classState, touched map[snapshot.Part]struct{}) (classState, bool) {
+	if len(touched) == 0 {
+		return was, true
+	}
+	before, m := c.maker(old, was), c.maker(c.snapshot, was)
+	gone := map[string]struct{}{}
+	for part := range touched {
+		// What a part gave and read is found by asking it again: it reads the old snapshot, and nothing else.
+		if part.Kind == snapshot.PartName {
+			_, _, reads, _ := before.find(part.Name)
+			m.rename(part.Name, reads)
+			continue
+		}
+		if !was.listed {
+			continue
+		}
+		recipes, reads, err := before.list(part)
+		if err != nil || m.relist(part, reads) != nil {
+			return was, false
+		}
+		for _, r := range recipes {
+			gone[r.Name] = struct{}{}
+		}
+	}
+	for name := range m.all {
+		if _, moved := gone[name]; !moved && was.all.Get(name) != nil {
+			return was, false // a part that is not touched gives the name too
+		}
+	}
+	for name := range gone {
+		if _, still := m.all[name]; !still {
+			m.all[name] = nil
+		}
+	}
+	return m.done(), !m.state.rough
+}
+
+// maker makes parts of a class.
+type maker struct {
+	c       *class
+	plain   *snapshot.Snapshot
+	noting  *snapshot.Snapshot // the same, and notes what is read
+	reads   snapshot.Reads
+	listing translate.Listing
+	broken  error // why there is no listing
+
+	state      classState // what the class had
+	all, named map[string]*resource.Resource
+	rereads    []snapshot.Reread
+}
+
+func (c *class) maker(s *snapshot.Snapshot, was classState) *maker {
+	m := &maker{c: c, plain: s, state: was, all: map[string]*resource.Resource{}, named: map[string]*resource.Resource{}}
+	m.noting = s.Noting(&m.reads)
+	m.broken = recovered(c.generator, "list", "", func() { m.listing = c.generator.List(c.value) })
+	return m
+}
+
+// view is what the class sees.
+func (m *maker) view() snapshot.View { return m.plain.View(m.listing.Scope) }
+
+// list enumerates a part, and says what of the snapshot it read.
+func (m *maker) list(part snapshot.Part) (recipes []translate.Recipe, reads snapshot.Reads, err error) {
+	if m.broken != nil {
+		return nil, reads, m.broken
+	}
+	what := part.Name
+	if part.Kind == snapshot.PartPort {
+		what = strconv.FormatUint(uint64(part.Port), 10)
+	}
+	err = recovered(m.c.generator, "list", what, func() {
+		switch part.Kind {
+		case snapshot.PartService:
+			if service := m.view().Service(part.Name); m.listing.Service != nil && service != nil {
+				recipes = m.listing.Service(m.noting, service)
+			}
+		case snapshot.PartPort:
+			if port := m.view().Port(part.Port); m.listing.Port != nil && port != nil {
+				recipes = m.listing.Port(m.noting, port)
+			}
+		case snapshot.PartRest:
+			if m.listing.Rest != nil {
+				recipes = m.listing.Rest(m.noting)
+			}
+		}
+	})
+	return recipes, m.reads.Take(part), err
+}
+
+// relist makes the resources of a part, which read something else before.
+func (m *maker) relist(part snapshot.Part, before snapshot.Reads) error {
+	recipes, reads, err := m.list(part)
+	if err != nil {
+		return err
+	}
+	m.rereads = append(m.rereads, snapshot.Reread{Part: part, Was: before, Is: reads})
+	for i, r := range recipes {
+		if _, twice := m.all[r.Name]; twice {
+			ofAnother := !slices.ContainsFunc(recipes[:i], func(o translate.Recipe) bool { return o.Name == r.Name })
+			m.state.rough = m.state.rough || ofAnother
+			continue
+		}
+		if made := m.make(r); made != nil {
+			m.all[r.Name] = made
+		}
+	}
+	return nil
+}
+
+// listAll makes the resources of all parts. Of one that cannot be listed they stay as they were, and as long as that is
+// so nothing is taken for gone.
+func (m *maker) listAll() {
+	var parts []snapshot.Part
+	for _, s := range m.view().Services() {
+		parts = append(parts, snapshot.Part{Kind: snapshot.PartService, Name: s.Hostname})
+	}
+	for _, p := range m.view().Ports() {
+		parts = append(parts, snapshot.Part{Kind: snapshot.PartPort, Port: p.Number})
+	}
+	parts = append(parts, snapshot.Part{Kind: snapshot.PartRest})
+
+	m.state.listed, m.state.rough = true, false
+	var failed error
+	for _, part := range parts {
+		if err := m.relist(part, snapshot.Reads{}); err != nil {
+			m.c.generator.fail(part.Name, err)
+			failed = err
+		}
+		if m.broken != nil {
+			break
+		}
+	}
+	m.state.rough = m.state.rough || failed != nil
+	if m.state.all == nil {
+		if failed != nil && len(m.all) == 0 {
+			return
+		}
+		m.state.all = resource.NewSet(nil)
+	}
+	if failed == nil {
+		for _, r := range m.state.all.List() {
+			if _, still := m.all[r.Name()]; !still {
+				m.all[r.Name()] = nil
+			}
+		}
+	}
+}
+
+// find asks for the recipe of a name, and says what of the snapshot that read.
+func (m *maker) find(name string) (recipe translate.Recipe, ok bool, reads snapshot.Reads, err error) {
+	err = recovered(m.c.generator, "find", name, func() {
+		recipe, ok = m.c.generator.Named(m.noting, m.c.value, name)
+	})
+	return recipe, ok, m.reads.Take(snapshot.Part{Kind: snapshot.PartName, Name: name}), err
+}
+
+// rename makes the resource of a name, which read something else before; nil if there is none.
+func (m *maker) rename(name string, before snapshot.Reads) *resource.Resource {
+	recipe, ok, reads, err := m.find(name)
+	var made *resource.Resource
+	switch {
+	case err != nil:
+		m.c.generator.fail(name, err)
+		made = m.state.get(name)
+	case ok:
+		made = m.make(recipe)
+	}
+	if made == nil {
+		reads = snapshot.Reads{} // who wants it asks again
+	} else if m.state.named.Len()+len(m.named) >= maxNamed && m.state.named.Get(name) == nil {
+		m.state.more = true
+		return made
+	}
+	m.named[name] = made
+	m.rereads = append(m.rereads, snapshot.Reread{Part: snapshot.Part{Kind: snapshot.PartName, Name: name}, Was: before, Is: reads})
+	return made
+}
+
+// make gives the resource of a recipe, or the one of that name that the class had before. The pool reports failures.
+func (m *maker) make(r translate.Recipe) *resource.Resource {
+	made, err := m.c.generator.pool.Get(r)
+	if err != nil {
+		return m.state.get(r.Name)
+	}
+	return made
+}
+
+// done gives what the class has now.
+func (m *maker) done() classState {
+	store := m.c.generator.store
+	if m.state.all != nil {
+		m.state.all = store.Patch(m.state.all, m.all)
+	}
+	m.state.named = store.Patch(m.state.named, m.named)
+	m.state.readers = m.state.readers.With(m.rereads)
+	return m.state
+}
+
+// recovered turns a panic of a generator into an error.
+func recovered(g *generator, verb, name string, do func()) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%s %s %q: the generator panicked: %v", verb, g.typ.Short, name, v)
+		}
+	}()
+	do()
+	return nil
+}
