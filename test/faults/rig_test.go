@@ -52,7 +52,7 @@ func protocols(t *testing.T, test func(*testing.T, *rig)) {
 
 func newRig(t *testing.T, delta bool) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 3*time.Minute, fmt.Errorf("the test takes too long"))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, fmt.Errorf("the test takes too long"))
 	t.Cleanup(cancel)
 	r := &rig{t: t, ctx: ctx, delta: delta, dir: t.TempDir(), mesh: manifests.Mesh{Services: services, Namespaces: classes, Endpoints: 3}, next: services}
 	r.check(r.mesh.Write(r.dir))
