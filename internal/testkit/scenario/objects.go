@@ -31,6 +31,14 @@ func Parse(t testing.TB, manifests string) *Scenario {
 	return s
 }
 
+// Put puts manifests that stand in the test itself into stores.
+func Put(t testing.TB, stores *config.Stores, manifests string) {
+	t.Helper()
+	if err := fill(stores, []byte(manifests)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Objects reads a file of manifests into stores. Kinds that there is no store for are skipped.
 //
 // It is simpler than the directory source on purpose: a test of translation should not fail for what that does.

@@ -61,8 +61,9 @@ func (s Set) Check() error {
 			add("cluster %q: no load assignment %q", c.GetName(), name)
 		}
 	}
+	ways := &plans{}
 	refer := func(m proto.Message, owner string) {
-		v := &visitor{plans: &plans{}}
+		v := &visitor{plans: ways}
 		v.open = func(_ *anypb.Any, open func() error) {
 			if err := open(); err != nil {
 				add("%s: %w", owner, v.at(err))
