@@ -41,7 +41,7 @@ type Proxy struct {
 	Flavor    Flavor
 	Pod       string
 	Namespace string
-	// DNSDomain is the search domain of the proxy, for example "default.svc.cluster.local".
+	// DNSDomain is the search domain of the proxy in lower case, for example "default.svc.cluster.local".
 	DNSDomain string
 	// IPs are the proxy's own addresses, the primary one first.
 	IPs      []string
@@ -138,7 +138,7 @@ func labels(value any) map[string]string {
 func addresses(list string) ([]string, error) {
 	var out []string
 	for ip := range strings.SplitSeq(list, ",") {
-		ip = strings.TrimSpace(ip)
+		ip = CanonicalAddress(strings.TrimSpace(ip))
 		if ip == "" || slices.Contains(out, ip) {
 			continue
 		}
@@ -167,7 +167,7 @@ func ParseNodeID(id string) (*Proxy, error) {
 	if len(f) != 4 {
 		return nil, fmt.Errorf("node id %q has %d fields separated by ~: want type~address~pod.namespace~domain", shown, len(f))
 	}
-	p := &Proxy{ID: id, Type: ProxyType(f[0]), Flavor: FlavorEnvoy, DNSDomain: f[3]}
+	p := &Proxy{ID: id, Type: ProxyType(f[0]), Flavor: FlavorEnvoy, DNSDomain: strings.ToLower(f[3])}
 	switch p.Type {
 	case Sidecar, Router, Waypoint, Ztunnel:
 	default:
@@ -176,7 +176,7 @@ func ParseNodeID(id string) (*Proxy, error) {
 	if _, err := netip.ParseAddr(f[1]); err != nil {
 		return nil, fmt.Errorf("node id %q: %q is not an address", shown, f[1])
 	}
-	p.IPs = []string{f[1]}
+	p.IPs = []string{CanonicalAddress(f[1])}
 	dot := strings.LastIndexByte(f[2], '.')
 	if dot <= 0 || dot == len(f[2])-1 {
 		return nil, fmt.Errorf("node id %q: %q is not pod.namespace", shown, f[2])

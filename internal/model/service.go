@@ -1,6 +1,9 @@
 package model
 
-import "strings"
+import (
+	"net/netip"
+	"strings"
+)
 
 // Protocol is what a service port speaks, as far as translation is concerned.
 // The values and the detection rules are Istio's (https://istio.io/latest/docs/ops/configuration/traffic-management/protocol-selection/).
@@ -176,4 +179,14 @@ type Endpoint struct {
 	Network   string
 	// MutualTLS reports that the workload's sidecar accepts Istio mutual TLS (label security.istio.io/tlsMode: istio).
 	MutualTLS bool
+}
+
+// CanonicalAddress spells an IP address in the one way in which all its spellings are equal; what is none stays as it is.
+// Addresses are compared as text, so whoever takes one in from outside asks for this first.
+func CanonicalAddress(s string) string {
+	a, err := netip.ParseAddr(s)
+	if err != nil || a.Is4() { // IPv4 has one spelling
+		return s
+	}
+	return a.Unmap().String()
 }

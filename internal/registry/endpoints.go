@@ -60,6 +60,7 @@ func Endpoints(svc *model.Service, sliceList []*discoveryv1.EndpointSlice, clust
 		for i := range slice.Endpoints {
 			entry := &slice.Endpoints[i]
 			for _, address := range entry.Addresses {
+				address = model.CanonicalAddress(address)
 				record, ok := endpoint(svc, slice.Namespace, entry, address, cluster, find)
 				if !ok {
 					continue

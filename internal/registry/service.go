@@ -130,14 +130,16 @@ func Service(svc *corev1.Service, namespace *corev1.Namespace, domain string) *m
 	}
 	switch addresses := clusterIPs(svc); {
 	case svc.Spec.Type == corev1.ServiceTypeExternalName && svc.Spec.ExternalName != "":
-		out.Resolution, out.ExternalName = model.ResolutionDNS, svc.Spec.ExternalName
+		// Case does not matter in names, nor the dot that ends an absolute one.
+		out.Resolution = model.ResolutionDNS
+		out.ExternalName = strings.ToLower(strings.TrimSuffix(svc.Spec.ExternalName, "."))
 	case slices.Contains(addresses, corev1.ClusterIPNone):
 		out.Resolution = model.ResolutionPassthrough
 	default:
 		for _, a := range addresses {
 			// A manifest may say anything. Envoy refuses a listener whose address is not one.
 			if _, err := netip.ParseAddr(a); err == nil {
-				out.Addresses = append(out.Addresses, a)
+				out.Addresses = append(out.Addresses, model.CanonicalAddress(a))
 			}
 		}
 	}

@@ -74,10 +74,10 @@ func Pod(pod *corev1.Pod) *Workload {
 		out.ServiceAccount = "default"
 	}
 	for _, ip := range pod.Status.PodIPs {
-		out.Addresses = append(out.Addresses, ip.IP)
+		out.Addresses = append(out.Addresses, model.CanonicalAddress(ip.IP))
 	}
 	if len(out.Addresses) == 0 && pod.Status.PodIP != "" {
-		out.Addresses = []string{pod.Status.PodIP}
+		out.Addresses = []string{model.CanonicalAddress(pod.Status.PodIP)}
 	}
 	add := func(c *corev1.Container) {
 		for _, p := range c.Ports {

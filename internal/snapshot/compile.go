@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
@@ -46,6 +47,7 @@ func NewCompiler(stores *config.Stores, mesh func() *meshv1alpha1.MeshConfig, op
 	if opts.DNSDomain == "" {
 		opts.DNSDomain = DefaultDomain
 	}
+	opts.DNSDomain = strings.ToLower(opts.DNSDomain)
 	if opts.ClusterID == "" {
 		opts.ClusterID = registry.DefaultCluster
 	}

@@ -19,6 +19,10 @@ func completeService(s *corev1.Service) error {
 	if err := names(s); err != nil {
 		return err
 	}
+	if problems := validation.IsDNS1123Label(s.Name); problems != nil {
+		// A dot would make one host name of two pairs of name and namespace.
+		return &fieldError{[]any{"metadata", "name"}, fmt.Sprintf("is %q: %s", s.Name, strings.Join(problems, "; "))}
+	}
 	for i := range s.Spec.Ports {
 		p := &s.Spec.Ports[i]
 		if problem := validation.IsValidPortNum(int(p.Port)); problem != nil {

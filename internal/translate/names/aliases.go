@@ -29,8 +29,9 @@ func Aliases(hostname, proxyDomain string) []string {
 }
 
 // Expand gives the hostname that a name means to a proxy of the given DNS domain: the name itself if it is none of
-// the short forms that Aliases lists.
+// the short forms that Aliases lists. Hostnames are in lower case, however the name is spelt.
 func Expand(name, proxyDomain string) string {
+	name = strings.ToLower(name)
 	namespace, clusterDomain, ok := strings.Cut(proxyDomain, ".svc.")
 	if !ok {
 		return name
