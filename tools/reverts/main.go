@@ -30,7 +30,7 @@ func run(only []string) error {
 	}
 	defer os.RemoveAll(dir)
 	failed := 0
-	for _, r := range reverts() {
+	for _, r := range append(reverts(), discovery()...) {
 		if len(only) > 0 && !slices.Contains(only, r.name) {
 			continue
 		}
