@@ -1,11 +1,14 @@
 package config
 
 import (
+	"reflect"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/meshd/meshd/internal/model"
@@ -53,4 +56,67 @@ func TestCaseA20(t *testing.T) {
 	}
 	close(stop)
 	<-done
+}
+
+// What others keep on an object is not a change, and everything that is kept of it is (case B21). The fields are found,
+// not listed: TestAspects is the list of those that are read.
+func TestCaseB21(t *testing.T) {
+	t.Run("Service", func(t *testing.T) {
+		checkBookkeeping(t, TrimService, func(s *Stores) *Store[*corev1.Service] { return s.Services })
+	})
+	t.Run("EndpointSlice", func(t *testing.T) {
+		checkBookkeeping(t, TrimEndpointSlice, func(s *Stores) *Store[*discoveryv1.EndpointSlice] { return s.EndpointSlices })
+	})
+	t.Run("Pod", func(t *testing.T) {
+		checkBookkeeping(t, TrimPod, func(s *Stores) *Store[*corev1.Pod] { return s.Pods })
+	})
+	t.Run("Node", func(t *testing.T) {
+		checkBookkeeping(t, TrimNode, func(s *Stores) *Store[*corev1.Node] { return s.Nodes })
+	})
+	t.Run("Namespace", func(t *testing.T) {
+		checkBookkeeping(t, TrimNamespace, func(s *Stores) *Store[*corev1.Namespace] { return s.Namespaces })
+	})
+	t.Run("ServiceAccount", func(t *testing.T) {
+		checkBookkeeping(t, TrimServiceAccount, func(s *Stores) *Store[*corev1.ServiceAccount] { return s.ServiceAccounts })
+	})
+}
+
+func checkBookkeeping[O any, T interface {
+	*O
+	metav1.Object
+	DeepCopy() *O
+}](t *testing.T, trim func(T) T, store func(*Stores) *Store[T]) {
+	base := T(new(O))
+	fill(reflect.ValueOf(base).Elem())
+	base.SetNamespace("shop")
+	base.SetName("cart")
+	books, kept := 0, 0
+	for leaf := range leaves(reflect.ValueOf(base).Elem(), "") {
+		if leaf.path == "name" || leaf.path == "namespace" {
+			continue // another object
+		}
+		other := T(base.DeepCopy())
+		leaf.change(reflect.ValueOf(other).Elem())
+		_, changed := put(t, store, base, other)
+		if read := !reflect.DeepEqual(trim(base), trim(other)); changed != read {
+			t.Errorf("%s: it is kept: %v, and a change of it is one: %v", leaf.path, read, changed)
+		}
+		for _, of := range []string{"annotations{example.com/", "managedFields", "resourceVersion", "generation", "uid", "selfLink", "finalizers", "status.conditions", "status.loadBalancer"} {
+			// "generation" is not "generateName", and nothing else begins with one of these.
+			if !strings.HasPrefix(leaf.path, of) {
+				continue
+			}
+			books++
+			if changed {
+				t.Errorf("%s: bookkeeping counts as a change", leaf.path)
+			}
+		}
+		if changed {
+			kept++
+		}
+	}
+	if books < 8 {
+		t.Errorf("only %d fields are bookkeeping, so this shows little", books)
+	}
+	t.Logf("%d fields of bookkeeping, %d that are read", books, kept)
 }

@@ -254,7 +254,10 @@ func testSharedAcrossStreams(t *testing.T, p protocol) {
 }
 
 // A mesh that changes all the time does not keep a new client waiting (case B19).
-func TestCaseB19(t *testing.T) { protocols(t, testCaseB19) }
+func TestCaseB19(t *testing.T) {
+	t.Run("under a storm of changes", func(t *testing.T) { protocols(t, testCaseB19) })
+	t.Run("requests go first", func(t *testing.T) { protocols(t, testRequestsFirst) })
+}
 
 func testCaseB19(t *testing.T, p protocol) {
 	r := p.rig(t)

@@ -110,3 +110,36 @@ func TestLoopEndsWithItsHandler(t *testing.T) {
 		}
 	})
 }
+
+// Configuration that is touched every 90 ms for 20 s does not hold back an endpoint that goes at second 1, and is given
+// out itself after the longest wait (case B23).
+func TestCaseB23(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		changes := config.NewChanges()
+		add(changes, "loaded", model.AspectSpec)
+		out, stop := follow(t, changes, Defaults(), 0)
+		defer stop()
+		<-out
+		begin := time.Now()
+		gone := false
+		for time.Since(begin) < 20*time.Second {
+			add(changes, "config", model.AspectSpec)
+			if !gone && time.Since(begin) >= time.Second {
+				gone = true
+				add(changes, "endpoint", model.AspectEndpoints)
+			}
+			time.Sleep(90 * time.Millisecond)
+		}
+		synctest.Wait()
+		if len(out) < 2 {
+			t.Fatalf("%d batches in 20 s", len(out))
+		}
+		e := <-out
+		if !e.batch.EndpointsOnly || e.at > 1200*time.Millisecond {
+			t.Errorf("the first batch comes at %v, of endpoints only: %v; want the endpoint, at once", e.at, e.batch.EndpointsOnly)
+		}
+		if e = <-out; e.batch.EndpointsOnly || e.at != 10*time.Second {
+			t.Errorf("the second batch comes at %v, of endpoints only: %v; want configuration after 10 s", e.at, e.batch.EndpointsOnly)
+		}
+	})
+}

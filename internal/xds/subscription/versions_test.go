@@ -9,8 +9,14 @@ import (
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
-// Of the versions that a client says it has, none stay when it is answered (case B16).
+// Of what a client with a wildcard says it has nothing stays when it is answered (case B16).
 func TestCaseB16(t *testing.T) {
+	for _, encoding := range []Encoding{StateOfTheWorld, Delta} {
+		t.Run(encoding.String(), func(t *testing.T) { testCaseB16(t, encoding) })
+	}
+}
+
+func testCaseB16(t *testing.T, encoding Encoding) {
 	const clients, resources = 200, 5000
 	world := newConversation(t)
 	content := map[string]string{}
@@ -28,16 +34,21 @@ func TestCaseB16(t *testing.T) {
 	before := heap()
 	var machines []*Machine
 	for range clients {
-		m := New(Delta, func(string) bool { return true }, Nonces("n"))
+		m := New(encoding, func(string) bool { return true }, Nonces("n"))
 		have := make(map[string]string, resources)
 		for _, r := range same.set.List() {
 			have[strings.Clone(r.Name())] = strings.Clone(r.Version())
 		}
 		delete(have, same.set.List()[0].Name())
+		want := 1 // the one that it does not have
+		if encoding == StateOfTheWorld {
+			// There it states no versions of single resources.
+			have, want = nil, resources
+		}
 		m.Request(Request{TypeURL: resource.ClusterType, Have: have})
 		r, ok := m.Next(func(string, Source) Source { return same })
-		if !ok || len(r.Resources) != 1 || len(r.Removed) != 0 {
-			t.Fatalf("%d resources, %d removed: want the one it does not have", len(r.Resources), len(r.Removed))
+		if !ok || len(r.Resources) != want || len(r.Removed) != 0 {
+			t.Fatalf("%d resources, %d removed: want %d", len(r.Resources), len(r.Removed), want)
 		}
 		m.Request(Request{TypeURL: resource.ClusterType, Nonce: r.Nonce})
 		machines = append(machines, m)
