@@ -24,7 +24,7 @@ type counted struct {
 func (c *counted) encoding() subscription.Encoding { return c.protocol }
 func (c *counted) Context() context.Context        { return context.Background() }
 
-func (c *counted) send(subscription.Response) error {
+func (c *counted) send(subscription.Response, *resource.Set) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.waiting = append(c.waiting, len(c.requests))
