@@ -203,3 +203,31 @@ func TestLimitsOfThePort(t *testing.T) {
 		t.Error("its connection is still open")
 	}
 }
+
+// gRPC's own clients do not notice that their streams grow old: every RPC is answered, and they learn what changes.
+func TestStreamsGrowOld(t *testing.T) {
+	eachProgram(t, func(t *testing.T, p program) {
+		a, b := startBackend(t, "a"), startBackend(t, "b")
+		dir := t.TempDir()
+		write(t, dir, "echo.yaml", service("echo", 7070))
+		write(t, dir, "a.yaml", slice("echo", a))
+		meshd := process.Start(t, "--dir="+dir, "--max-connection-age=1s")
+		meshd.WaitReady()
+		c := startClient(t, p, meshd.Address("--grpc-addr"), proxyless)
+		c.waitAnsweredBy(echoTarget, "a")
+		reconnected := func() int { return strings.Count(meshd.Log(), "a client connected") - 1 }
+		deadline := time.Now().Add(process.Patience)
+		for reconnected() < 3 {
+			if got := c.try(echoTarget); got.Backend != "a" {
+				t.Fatalf("an RPC failed: %+v", got)
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the client came back %d times:\n%s", reconnected(), meshd.Log())
+			}
+			time.Sleep(10 * time.Millisecond) // between two RPCs
+		}
+		write(t, dir, "b.yaml", slice("echo", b))
+		c.waitAnsweredBy(echoTarget, "a", "b")
+		wantNoRefusals(t, meshd)
+	})
+}
