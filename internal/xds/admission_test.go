@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -270,6 +271,10 @@ func testMaxAge(t *testing.T, p protocol) {
 		})
 	}
 	work.Wait()
+	reason := zap.NamedError("reason", status.Error(codes.Unavailable, expiredText))
+	r.eventually("the log says why each of them ended", func() bool {
+		return r.logs.FilterMessageSnippet("a client disconnected").FilterField(reason).Len() == clients*rounds
+	})
 	least, most := ages[0], ages[0]
 	for _, a := range ages {
 		least, most = min(least, a), max(most, a)

@@ -80,6 +80,9 @@ func (st *stream) serve() error {
 	result := make(chan error, 1)
 	go func() {
 		err := st.guarded(func() error { return st.loop(requests, &broken) })
+		if told := st.told(); told != nil {
+			err = told // what it came to is only that the stream was ended
+		}
 		if st.proxy != nil {
 			st.disconnected(err)
 		}
@@ -95,9 +98,20 @@ func (st *stream) serve() error {
 	case err := <-result:
 		return err
 	case <-st.stop:
+	case <-st.place.Expired():
+	}
+	return st.told()
+}
+
+// told gives what the client is told if it is the server that ends the stream, and nil otherwise.
+func (st *stream) told() error {
+	select {
+	case <-st.stop:
 		return status.Error(codes.Unavailable, drainingText)
 	case <-st.place.Expired():
 		return status.Error(codes.Unavailable, expiredText)
+	default:
+		return nil
 	}
 }
 
