@@ -142,6 +142,10 @@ func reuse(fd int) error {
 // Addr is the address that was bound, with the port that the kernel chose.
 func (s *Socket) Addr() *net.TCPAddr { return s.addr }
 
+// backlog is how many connections may wait to be accepted: as many as the kernel allows (net.core.somaxconn), to which
+// it lowers what is asked for. syscall.SOMAXCONN is 128, and after a restart thousands of proxies come at once.
+const backlog = 1<<16 - 1
+
 // Listen starts to accept connections. It can be called once.
 func (s *Socket) Listen() (net.Listener, error) {
 	s.mu.Lock()
@@ -154,7 +158,7 @@ func (s *Socket) Listen() (net.Listener, error) {
 	// Accepted connections inherit it: those that are left over must not keep the next process from the port.
 	err := reuse(fd)
 	if err == nil {
-		err = os.NewSyscallError("listen", syscall.Listen(fd, syscall.SOMAXCONN))
+		err = os.NewSyscallError("listen", syscall.Listen(fd, backlog))
 	}
 	if err != nil {
 		syscall.Close(fd)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,6 +55,32 @@ func TestClaimHoldsAgainstClaims(t *testing.T) {
 			other.Close()
 			t.Errorf("%s was claimed twice", taken)
 		}
+	}
+}
+
+// Clients that all come at once are kept until they are accepted.
+func TestManyAtOnce(t *testing.T) {
+	const clients = 1000
+	if text, err := os.ReadFile("/proc/sys/net/core/somaxconn"); err != nil {
+		t.Skip("the kernel does not say how many it keeps")
+	} else if most, err := strconv.Atoi(strings.TrimSpace(string(text))); err != nil || most < clients {
+		t.Skipf("the kernel keeps %s", text)
+	}
+	s := claim(t, "127.0.0.1:0")
+	l, err := s.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	// Nobody accepts them. A client that is not kept tries again in a second.
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	for i := range clients {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Addr().String())
+		if err != nil {
+			t.Fatalf("client %d: %v", i, err)
+		}
+		defer conn.Close()
 	}
 }
 

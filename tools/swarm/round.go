@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,7 +95,7 @@ func (r *round) measure(ctx context.Context, what string, do func(context.Contex
 	began := time.Now()
 	waits, err := do(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("%s: %w\nlog of meshd:\n%s", what, err, r.server.tail())
 	}
 	var s sample
 	for _, w := range waits {
@@ -165,7 +165,10 @@ func (r *round) connect(ctx context.Context, classes int) ([]*swarm.Wait, error)
 		})
 	}
 	all.Wait()
-	return waits, errors.Join(failures...)
+	if i := slices.IndexFunc(failures, func(err error) bool { return err != nil }); i >= 0 {
+		return nil, failures[i] // the others say the same
+	}
+	return waits, nil
 }
 
 func (r *round) disconnect() {
