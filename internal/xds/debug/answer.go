@@ -112,7 +112,7 @@ func (a *Answerer) dump(ctx context.Context, proxyID string) ([]*discoveryv3.Res
 		return nil, status.FromContextError(err).Err()
 	}
 	defer release()
-	parts, err := sections(c, false)
+	parts, err := a.pages.sections(c, false)
 	if err != nil {
 		return []*discoveryv3.Resource{text(proxyID, DumpType, []byte("not yet: "+err.Error()))}, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/meshd/meshd/internal/mesh"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds"
+	"github.com/meshd/meshd/internal/xds/debug/redact"
 )
 
 // Deps is what pages are made of. All fields are required. What is not there yet gives false.
@@ -31,6 +32,9 @@ type Pages struct {
 	deps Deps
 	// turn lets one dump be made at a time: each may take as much memory as the configuration of a proxy several times.
 	turn chan struct{}
+	// types are those of everything that may be shown.
+	types    messages
+	redactor redact.Redactor
 }
 
 // New makes pages. It is an error if a dependency is missing.
@@ -38,7 +42,8 @@ func New(d Deps) (*Pages, error) {
 	if d.Connections == nil || d.Live == nil || d.Mesh == nil || d.Stores == nil || d.Synced == nil {
 		return nil, fmt.Errorf("debug pages: connections, snapshot, mesh config and stores are all required")
 	}
-	return &Pages{deps: d, turn: make(chan struct{}, 1)}, nil
+	types := newMessages()
+	return &Pages{deps: d, turn: make(chan struct{}, 1), types: types, redactor: redact.New(types)}, nil
 }
 
 // Page is one page.

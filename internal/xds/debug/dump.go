@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/meshd/meshd/internal/xds"
-	"github.com/meshd/meshd/internal/xds/debug/redact"
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
@@ -34,7 +33,7 @@ type shownType struct {
 
 // show gives what a client was sent of the types that are wanted. A type that it asked for and was not sent yet is an
 // error: a dump without it would say that there is nothing of it.
-func show(c xds.Connection, wanted func(resource.Type) bool) (map[string]shownType, error) {
+func (p *Pages) show(c xds.Connection, wanted func(resource.Type) bool) (map[string]shownType, error) {
 	states := map[string]xds.TypeStatus{}
 	for _, t := range c.Types {
 		states[t.Type.URL] = t
@@ -58,7 +57,7 @@ func show(c xds.Connection, wanted func(resource.Type) bool) (map[string]shownTy
 			if err := proto.Unmarshal(r.Any(), body); err != nil {
 				return nil, fmt.Errorf("%s %s: %w", i.Type.Short, r.Name(), err)
 			}
-			redact.Message(body)
+			p.redactor.Message(body)
 			t.resources = append(t.resources, shown{r.Name(), r.Version(), body})
 		}
 		out[i.Type.URL] = t
@@ -69,8 +68,8 @@ func show(c xds.Connection, wanted func(resource.Type) bool) (map[string]shownTy
 // sections gives a whole dump, as Envoy's admin interface divides it
 // (https://www.envoyproxy.io/docs/envoy/latest/api-v3/admin/v3/config_dump.proto). Of the bootstrap meshd knows nothing
 // but who the proxy says it is.
-func sections(c xds.Connection, endpoints bool) ([]proto.Message, error) {
-	types, err := show(c, func(t resource.Type) bool { return endpoints || t.URL != resource.EndpointType })
+func (p *Pages) sections(c xds.Connection, endpoints bool) ([]proto.Message, error) {
+	types, err := p.show(c, func(t resource.Type) bool { return endpoints || t.URL != resource.EndpointType })
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +93,14 @@ func sections(c xds.Connection, endpoints bool) ([]proto.Message, error) {
 			VersionInfo: r.version, RouteConfig: r.body, LastUpdated: types[resource.RouteType].sent})
 	}
 	secrets := &adminv3.SecretsConfigDump{}
-	for _, r := range types[secretType].resources {
+	for _, r := range types[resource.SecretType].resources {
 		secrets.DynamicActiveSecrets = append(secrets.DynamicActiveSecrets, &adminv3.SecretsConfigDump_DynamicSecret{
-			Name: r.name, VersionInfo: r.version, Secret: r.body, LastUpdated: types[secretType].sent})
+			Name: r.name, VersionInfo: r.version, Secret: r.body, LastUpdated: types[resource.SecretType].sent})
 	}
 	extensions := &adminv3.EcdsConfigDump{}
-	for _, r := range types[extensionType].resources {
+	for _, r := range types[resource.ExtensionType].resources {
 		extensions.EcdsFilters = append(extensions.EcdsFilters, &adminv3.EcdsConfigDump_EcdsFilterConfig{
-			VersionInfo: r.version, EcdsFilter: r.body, LastUpdated: types[extensionType].sent})
+			VersionInfo: r.version, EcdsFilter: r.body, LastUpdated: types[resource.ExtensionType].sent})
 	}
 	out := []proto.Message{bootstrap, clusters}
 	if endpoints {
@@ -114,12 +113,6 @@ func sections(c xds.Connection, endpoints bool) ([]proto.Message, error) {
 	}
 	return append(out, listeners, &adminv3.ScopedRoutesConfigDump{}, routes, secrets, extensions), nil
 }
-
-// Types that have a section of their own in a dump.
-const (
-	secretType    = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
-	extensionType = "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"
-)
 
 // configDump is /debug/config_dump: all types in sections, or with ?types= the resources of some, one after another.
 func (p *Pages) configDump(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +135,7 @@ func (p *Pages) dump(w http.ResponseWriter, r *http.Request, types string) {
 	defer release()
 	var parts []proto.Message
 	if types == "" {
-		if parts, err = sections(c, r.URL.Query().Has("include_eds")); err != nil {
+		if parts, err = p.sections(c, r.URL.Query().Has("include_eds")); err != nil {
 			notYet(w, err.Error())
 			return
 		}
@@ -160,7 +153,7 @@ func (p *Pages) dump(w http.ResponseWriter, r *http.Request, types string) {
 		}
 		dump.Configs = append(dump.Configs, packed)
 	}
-	data, err := encodeProto(r, dump)
+	data, err := p.encodeProto(r, dump)
 	respond(w, data, err)
 }
 
@@ -180,7 +173,7 @@ func (p *Pages) some(w http.ResponseWriter, c xds.Connection, types string) ([]p
 		http.Error(w, fmt.Sprintf("%s has not asked for %s; it asked for %s", podName(c.Proxy), strings.Join(missing, ", "), strings.Join(has, ", ")), http.StatusNotFound)
 		return nil, false
 	}
-	shown, err := show(c, func(t resource.Type) bool { return slices.ContainsFunc(wanted, named(t)) })
+	shown, err := p.show(c, func(t resource.Type) bool { return slices.ContainsFunc(wanted, named(t)) })
 	if err != nil {
 		notYet(w, err.Error())
 		return nil, false

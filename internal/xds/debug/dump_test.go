@@ -154,7 +154,7 @@ func TestConfigDump(t *testing.T) {
 			t.Error("endpoints are shown though nobody asked for them")
 		}
 		// What the client itself was sent is not redacted: it needs it.
-		sent := state.Resources[secretType]["default"].(*tlsv3.Secret)
+		sent := state.Resources[resource.SecretType]["default"].(*tlsv3.Secret)
 		if string(sent.GetTlsCertificate().GetPrivateKey().GetInlineBytes()) != privateKey {
 			t.Errorf("the client was sent %v", sent)
 		}
@@ -181,17 +181,27 @@ func TestDumpOfSomeTypes(t *testing.T) {
 	r := newRig(t, false)
 	r.sidecar(frontID)
 	for page, want := range map[string]int{
-		"edsz?proxyID=front-0.shop":                                       2,
-		"config_dump?types=eds,rds&proxyID=front-0.shop":                  3,
-		"config_dump?types=EDS&proxyID=front-0.shop":                      2,
-		"config_dump?types=" + resource.RouteType + "&proxyID=" + frontID: 1,
-		"config_dump?types=" + secretType + "&proxyID=" + frontID + "-1":  1,
+		"edsz?proxyID=front-0.shop":                                               2,
+		"config_dump?types=eds,rds&proxyID=front-0.shop":                          3,
+		"config_dump?types=EDS&proxyID=front-0.shop":                              2,
+		"config_dump?types=" + resource.RouteType + "&proxyID=" + frontID:         1,
+		"config_dump?types=" + resource.SecretType + "&proxyID=" + frontID + "-1": 1,
 	} {
 		code, body := r.get(page)
 		var dump adminv3.ConfigDump
 		if code != http.StatusOK || protojson.Unmarshal([]byte(body), &dump) != nil || len(dump.GetConfigs()) != want {
 			t.Errorf("%s: %d, %d resources, want %d: %.300s", page, code, len(dump.GetConfigs()), want, body)
 		}
+	}
+}
+
+// The name table is of a type that is in no registry, and is read nevertheless.
+func TestNameTable(t *testing.T) {
+	r := newRig(t, true)
+	r.ask(r.client(frontID), resource.NameTableType)
+	code, body := r.get("ndsz?proxyID=front-0.shop")
+	if code != http.StatusOK || !strings.Contains(body, `"front.shop.svc.cluster.local":{"ips":["10.96.0.10"]`) {
+		t.Errorf("%d %s", code, body)
 	}
 }
 

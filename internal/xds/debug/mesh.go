@@ -4,8 +4,6 @@ import (
 	"net/http"
 
 	"google.golang.org/protobuf/proto"
-
-	"github.com/meshd/meshd/internal/xds/debug/redact"
 )
 
 // mesh shows the mesh config in force.
@@ -16,8 +14,8 @@ func (p *Pages) mesh(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	config := proto.Clone(live.Current())
-	redact.Message(config)
-	data, err := encodeProto(r, config)
+	p.redactor.Message(config)
+	data, err := p.encodeProto(r, config)
 	respond(w, data, err)
 }
 

@@ -132,7 +132,7 @@ func TestAdszAndConnections(t *testing.T) {
 			t.Errorf("metadata %v", c.Metadata)
 		}
 		want := map[string][]string{
-			resource.ClusterType: {"*"}, resource.ListenerType: {"*"}, resource.RouteType: {"80"}, secretType: {"default"},
+			resource.ClusterType: {"*"}, resource.ListenerType: {"*"}, resource.RouteType: {"80"}, resource.SecretType: {"default"},
 			resource.EndpointType: {"outbound|80||front.shop.svc.cluster.local", "outbound|81||empty.shop.svc.cluster.local"},
 		}
 		if d := cmp.Diff(want, c.Watches); d != "" {

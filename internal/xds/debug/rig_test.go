@@ -30,9 +30,12 @@ import (
 	"github.com/meshd/meshd/internal/translate"
 	"github.com/meshd/meshd/internal/translate/cluster"
 	"github.com/meshd/meshd/internal/translate/endpoint"
+	"github.com/meshd/meshd/internal/translate/extension"
 	"github.com/meshd/meshd/internal/translate/listener"
+	"github.com/meshd/meshd/internal/translate/nametable"
 	"github.com/meshd/meshd/internal/translate/proxyless"
 	"github.com/meshd/meshd/internal/translate/route"
+	"github.com/meshd/meshd/internal/translate/trustbundle"
 	"github.com/meshd/meshd/internal/xds"
 	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/push"
@@ -89,7 +92,7 @@ const (
 // secrets makes Secrets, which no generator of production does yet.
 type secrets struct{}
 
-func (secrets) TypeURL() string                                   { return secretType }
+func (secrets) TypeURL() string                                   { return resource.SecretType }
 func (secrets) Flavor() model.Flavor                              { return model.FlavorEnvoy }
 func (secrets) Wildcard() bool                                    { return false }
 func (secrets) Class(*snapshot.Snapshot, *model.Proxy) string     { return "" }
@@ -158,7 +161,8 @@ func (r *rig) serve(live *snapshot.Live) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	table, err := xds.NewTable(append(proxyless.Generators(), cluster.New(), endpoint.New(model.FlavorEnvoy), listener.New(), route.New(),
-		translate.Typed(secrets{})))
+		translate.Typed(secrets{}), extension.New(), nametable.New(model.FlavorEnvoy), nametable.New(model.FlavorGRPC),
+		trustbundle.New(model.FlavorEnvoy, trustbundle.None), trustbundle.New(model.FlavorGRPC, trustbundle.None)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +251,7 @@ func (r *rig) sidecar(id string) *xdsclient.Client {
 	r.ask(c, resource.EndpointType, "outbound|80||front.shop.svc.cluster.local", "outbound|81||empty.shop.svc.cluster.local")
 	r.ask(c, resource.ListenerType)
 	r.ask(c, resource.RouteType, "80")
-	r.ask(c, secretType, "default")
+	r.ask(c, resource.SecretType, "default")
 	r.eventually("everything is acknowledged", func() bool {
 		for _, conn := range r.table.List() {
 			for _, s := range conn.Types {

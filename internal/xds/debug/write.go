@@ -25,8 +25,8 @@ func encode(r *http.Request, v any) ([]byte, error) {
 }
 
 // encodeProto writes a message in the JSON form of protobuf, which protojson spaces at random.
-func encodeProto(r *http.Request, m proto.Message) ([]byte, error) {
-	raw, err := protojson.Marshal(m)
+func (p *Pages) encodeProto(r *http.Request, m proto.Message) ([]byte, error) {
+	raw, err := protojson.MarshalOptions{Resolver: p.types}.Marshal(m)
 	if err != nil {
 		return nil, err
 	}

@@ -12,31 +12,44 @@ import (
 	xdsv3 "github.com/cncf/xds/go/xds/type/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // Redacted stands where a secret was, as Envoy writes it.
 const Redacted = "[redacted]"
 
-// Message takes the secrets out of a message, also within each Any, and reports whether there were any. An Any whose type
-// is not linked in cannot be looked into: it becomes an empty TypedStruct that names the type.
-func Message(m proto.Message) (changed bool) {
-	if a, ok := m.(*anypb.Any); ok {
-		return inAny(a)
-	}
-	return message(m.ProtoReflect(), false)
+// Resolver finds the types of messages that are packed in an Any; protoregistry.GlobalTypes is one.
+type Resolver interface {
+	protoregistry.MessageTypeResolver
+	protoregistry.ExtensionTypeResolver
 }
 
-func inAny(a *anypb.Any) (changed bool) {
+// Redactor takes secrets out of messages.
+type Redactor struct{ types Resolver }
+
+// New makes a redactor that looks into an Any of the types that the resolver finds.
+func New(types Resolver) Redactor { return Redactor{types} }
+
+// Message takes the secrets out of a message, also within each Any, and reports whether there were any. An Any whose type
+// is not found cannot be looked into: it becomes an empty TypedStruct that names the type.
+func (r Redactor) Message(m proto.Message) (changed bool) {
+	if a, ok := m.(*anypb.Any); ok {
+		return r.inAny(a)
+	}
+	return r.message(m.ProtoReflect(), false)
+}
+
+func (r Redactor) inAny(a *anypb.Any) (changed bool) {
 	if a.GetTypeUrl() == "" && len(a.GetValue()) == 0 {
 		return false
 	}
-	inner, err := a.UnmarshalNew()
+	inner, err := anypb.UnmarshalNew(a, proto.UnmarshalOptions{Resolver: r.types})
 	switch {
 	case err != nil:
 		empty(a)
 		return true
-	case !Message(inner):
+	case !r.Message(inner):
 		return false
 	}
 	packed, err := anypb.New(inner)
@@ -58,24 +71,24 @@ func empty(a *anypb.Any) {
 }
 
 // message walks a message. all says that it stands below something sensitive.
-func message(m protoreflect.Message, all bool) (changed bool) {
+func (r Redactor) message(m protoreflect.Message, all bool) (changed bool) {
 	if a, ok := m.Interface().(*anypb.Any); ok {
 		if all {
 			empty(a)
 			return true
 		}
-		return inAny(a)
+		return r.inAny(a)
 	}
 	named := all || headerIsSecret(m)
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		secret := all || sensitive(f) || named && f.Name() == "value"
 		switch {
 		case f.IsMap():
-			changed = inMap(f, v.Map(), secret) || changed
+			changed = r.inMap(f, v.Map(), secret) || changed
 		case f.IsList():
-			changed = inList(f, v.List(), secret) || changed
+			changed = r.inList(f, v.List(), secret) || changed
 		case f.Message() != nil:
-			changed = message(m.Mutable(f).Message(), secret) || changed
+			changed = r.message(m.Mutable(f).Message(), secret) || changed
 		case secret || isText(f) && IsSecret(string(f.Name())):
 			changed = hide(m, f) || changed
 		}
@@ -84,14 +97,14 @@ func message(m protoreflect.Message, all bool) (changed bool) {
 	return changed
 }
 
-func inMap(f protoreflect.FieldDescriptor, entries protoreflect.Map, all bool) (changed bool) {
+func (r Redactor) inMap(f protoreflect.FieldDescriptor, entries protoreflect.Map, all bool) (changed bool) {
 	value := f.MapValue()
 	entries.Range(func(k protoreflect.MapKey, v protoreflect.Value) bool {
 		secret := all || IsSecret(k.String())
 		switch {
 		case value.Message() != nil:
 			// Also the value of a google.protobuf.Struct, whose keys are names.
-			changed = message(entries.Mutable(k).Message(), secret) || changed
+			changed = r.message(entries.Mutable(k).Message(), secret) || changed
 		case secret && isText(value):
 			entries.Set(k, redacted(value))
 			changed = true
@@ -101,12 +114,12 @@ func inMap(f protoreflect.FieldDescriptor, entries protoreflect.Map, all bool) (
 	return changed
 }
 
-func inList(f protoreflect.FieldDescriptor, list protoreflect.List, all bool) (changed bool) {
+func (r Redactor) inList(f protoreflect.FieldDescriptor, list protoreflect.List, all bool) (changed bool) {
 	all = all || isText(f) && IsSecret(string(f.Name()))
 	for i := range list.Len() {
 		switch {
 		case f.Message() != nil:
-			changed = message(list.Get(i).Message(), all) || changed
+			changed = r.message(list.Get(i).Message(), all) || changed
 		case all && isText(f):
 			list.Set(i, redacted(f))
 			changed = true
