@@ -92,11 +92,11 @@ const (
 // secrets makes Secrets, which no generator of production does yet.
 type secrets struct{}
 
-func (secrets) TypeURL() string                                   { return resource.SecretType }
-func (secrets) Flavor() model.Flavor                              { return model.FlavorEnvoy }
-func (secrets) Wildcard() bool                                    { return false }
-func (secrets) Class(*snapshot.Snapshot, *model.Proxy) string     { return "" }
-func (secrets) All(*snapshot.Snapshot, string) []translate.Recipe { return nil }
+func (secrets) TypeURL() string                               { return resource.SecretType }
+func (secrets) Flavor() model.Flavor                          { return model.FlavorEnvoy }
+func (secrets) Wildcard() bool                                { return false }
+func (secrets) Class(*snapshot.Snapshot, *model.Proxy) string { return "" }
+func (secrets) List(string) translate.Listing                 { return translate.Listing{} }
 
 func (secrets) Named(_ *snapshot.Snapshot, _ string, name string) (translate.Recipe, bool) {
 	return translate.Recipe{Name: name, Key: name, Build: func() (proto.Message, error) {
