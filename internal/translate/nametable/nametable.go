@@ -27,8 +27,14 @@ const registry = "Kubernetes"
 // New makes the generator of name tables for the agents of clients of a flavor.
 func New(flavor model.Flavor) translate.Generator { return translate.Typed(newGenerator(flavor)) }
 
-// class is what decides which addresses of a name a workload can use.
+// class is what decides which names a workload sees, and which of their addresses it can use.
 type class struct {
+	scope snapshot.Scope
+	reach reach
+}
+
+// reach is where a workload is.
+type reach struct {
 	families         envoy.Families
 	cluster, network string
 }
@@ -44,14 +50,14 @@ func (generator) TypeURL() string        { return TypeURL }
 func (g generator) Flavor() model.Flavor { return g.flavor }
 func (generator) Wildcard() bool         { return true }
 
-func (generator) Class(_ *snapshot.Snapshot, p *model.Proxy) class {
-	return class{families: envoy.FamiliesOf(p.IPs), cluster: p.Metadata.ClusterID, network: p.Metadata.Network}
+func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
+	return class{s.Scope(p.Namespace), reach{envoy.FamiliesOf(p.IPs), p.Metadata.ClusterID, p.Metadata.Network}}
 }
 
 // key is everything that a table is made of.
 type key struct {
 	names *snapshot.Names
-	class class
+	reach reach
 }
 
 func (g generator) List(c class) translate.Listing {
@@ -59,11 +65,11 @@ func (g generator) List(c class) translate.Listing {
 }
 
 func (g generator) table(s *snapshot.Snapshot, c class) translate.Recipe {
-	names := s.Names()
+	names := s.View(c.scope).Names()
 	return translate.Recipe{
 		Name:  Name,
-		Key:   key{names, c},
-		Build: func() (proto.Message, error) { return g.schema.message(entries(names, c)), nil },
+		Key:   key{names, c.reach},
+		Build: func() (proto.Message, error) { return g.schema.message(entries(names, c.reach)), nil },
 	}
 }
 
@@ -83,22 +89,22 @@ type entry struct {
 
 // entries lists the names that lead to an address. Services with an address lead to it, those without to the workloads
 // behind them, as in Kubernetes' own DNS. A name that stands for another one is not listed: it is resolved elsewhere.
-func entries(names *snapshot.Names, c class) map[string]entry {
+func entries(names *snapshot.Names, r reach) map[string]entry {
 	out := map[string]entry{}
 	for _, service := range names.Services {
-		if ips := c.families.Reachable(service.Addresses); len(ips) > 0 && service.Resolution == model.ResolutionEDS {
+		if ips := r.families.Reachable(service.Addresses); len(ips) > 0 && service.Resolution == model.ResolutionEDS {
 			out[service.Hostname] = entry{ips, service.Name, service.Namespace}
 		}
 	}
 	for _, endpoints := range names.Headless {
-		c.headless(endpoints, out)
+		r.headless(endpoints, out)
 	}
 	return out
 }
 
 // headless lists a service without an address and, if they have names of their own, the workloads behind it: those of
 // other clusters only by such a name, and only if nobody in this one has it.
-func (c class) headless(endpoints *snapshot.Endpoints, out map[string]entry) {
+func (r reach) headless(endpoints *snapshot.Endpoints, out map[string]entry) {
 	service := endpoints.Service
 	name, domain, _ := strings.Cut(service.Hostname, ".")
 	here := map[string]bool{}
@@ -108,7 +114,7 @@ func (c class) headless(endpoints *snapshot.Endpoints, out map[string]entry) {
 	}
 	for _, local := range []bool{true, false} {
 		for _, e := range endpoints.All {
-			if same(e.ClusterID, c.cluster) != local || !same(e.Network, c.network) || !answers(e) {
+			if same(e.ClusterID, r.cluster) != local || !same(e.Network, r.network) || !answers(e) {
 				continue
 			}
 			if local {

@@ -322,3 +322,30 @@ func TestStable(t *testing.T) {
 		t.Errorf("%d different tables", len(slices.Collect(maps.Keys(seen))))
 	}
 }
+
+// A name that is not shown to a namespace is not in its table, and namespaces that see the same share theirs.
+func TestHidden(t *testing.T) {
+	const hidden = `
+apiVersion: v1
+kind: Service
+metadata: {name: private, namespace: ops, annotations: {networking.istio.io/exportTo: "."}}
+spec: {clusterIP: 10.1.0.99, clusterIPs: [10.1.0.99], ports: [{name: http, port: 80}]}
+`
+	s := scenario.Parse(t, objects+"---"+hidden).Snapshot(t, nil)
+	in := func(namespace string) *model.Proxy {
+		p, err := model.NewProxy("sidecar~10.2.0.7~a."+namespace+"~"+namespace+".svc.cluster.local", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for namespace, want := range map[string]bool{"ops": true, "shop": false, "lab": false} {
+		if got := strings.Contains(strings.Join(read(t, build(t, s, in(namespace))), "\n"), "private.ops"); got != want {
+			t.Errorf("the table of %s has it: %v", namespace, got)
+		}
+	}
+	g := nametable.New(model.FlavorEnvoy)
+	if g.Class(s, in("shop")) != g.Class(s, in("lab")) {
+		t.Error("two namespaces that see the same differ in class")
+	}
+}
