@@ -144,12 +144,18 @@ func Service(svc *corev1.Service, namespace *corev1.Namespace, domain string) *m
 		}
 	}
 	for _, p := range svc.Spec.Ports {
-		out.Ports = append(out.Ports, model.Port{
+		port := model.Port{
 			Name:       p.Name,
 			Number:     uint32(p.Port),
 			Protocol:   Protocol(p.Port, p.Name, p.Protocol, p.AppProtocol),
 			TargetPort: targetPort(p.TargetPort),
-		})
+		}
+		// An API server refuses a number that is there twice. It would be one cluster with two meanings: the first counts.
+		if !slices.ContainsFunc(out.Ports, func(o model.Port) bool {
+			return o.Number == port.Number && (o.Protocol == model.ProtocolUDP) == (port.Protocol == model.ProtocolUDP)
+		}) {
+			out.Ports = append(out.Ports, port)
+		}
 	}
 	return out
 }

@@ -143,7 +143,7 @@ func testBadNodes(t *testing.T, p protocol) {
 func TestLastGoodVersion(t *testing.T) { protocols(t, testLastGoodVersion) }
 
 func testLastGoodVersion(t *testing.T, p protocol) {
-	for _, text := range []string{"!bad", "panic"} {
+	for _, text := range []string{"!bad", "panic", "invalid"} {
 		t.Run(text, func(t *testing.T) {
 			r := p.rig(t)
 			r.set("cds a=1 b=1").set("eds a=1 b=1").publish()

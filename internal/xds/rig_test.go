@@ -2,6 +2,7 @@ package xds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -133,6 +134,14 @@ func (g fakeGenerator) recipe(name, text string, c model.ProxyClass) translate.R
 	}}
 }
 
+// valid refuses resources that were made from a text that begins with "invalid".
+func valid(m proto.Message, _ []byte) error {
+	if strings.HasPrefix(textOf(m), "invalid") {
+		return errors.New("no client takes it")
+	}
+	return nil
+}
+
 // textOf gives back what a fake resource was made from.
 func textOf(msg proto.Message) string {
 	switch m := msg.(type) {
@@ -206,7 +215,7 @@ func newRigWith(t testing.TB, limits admission.Options, options ...grpc.ServerOp
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
 	r := &rig{
-		t: t, world: &world{data: map[*snapshot.Mesh]map[string]map[string]string{}}, store: resource.NewStore(nil),
+		t: t, world: &world{data: map[*snapshot.Mesh]map[string]map[string]string{}}, store: resource.NewStore(valid),
 		registry: prometheus.NewRegistry(), logs: logs, gate: make(chan struct{}), data: map[string]map[string]string{},
 		stores: config.NewStores(func(model.Change) {}),
 	}

@@ -31,6 +31,11 @@ func completeService(s *corev1.Service) error {
 		if p.Protocol == "" {
 			p.Protocol = corev1.ProtocolTCP
 		}
+		for _, before := range s.Spec.Ports[:i] {
+			if before.Port == p.Port && before.Protocol == p.Protocol {
+				return &fieldError{[]any{"spec", "ports", i, "port"}, fmt.Sprintf("is %d, as of another port of protocol %s", p.Port, p.Protocol)}
+			}
+		}
 		if p.TargetPort == (intstr.IntOrString{}) {
 			p.TargetPort = intstr.FromInt32(p.Port)
 		}
