@@ -5,6 +5,7 @@ import (
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/translate"
 	"github.com/meshd/meshd/internal/translate/names"
 )
 
@@ -35,6 +36,10 @@ func (p *Pages) pushStatus(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for _, c := range p.clients() {
+		for _, conflict := range translate.Conflicts(s.Inbound(c.Proxy)) {
+			note("pilot_conflict_inbound_listener", conflict.String(), event{Proxy: c.Proxy.ID,
+				Message: "two protocols for one port of the workload: that of the older service counts"})
+		}
 		for _, t := range c.Types {
 			if t.RefusedVersion != "" {
 				note("pilot_xds_"+t.Type.Short+"_reject", connectionID(c), event{Proxy: c.Proxy.ID, Message: t.Refused})
