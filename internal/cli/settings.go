@@ -35,6 +35,7 @@ func (s *settings) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MonitoringAddr, "monitoring-addr", ":15014", "address of /metrics and /debug/, beside what --http-addr has")
 	flags.StringVar(&o.AddressesFile, "addresses-file", "", "file to write the bound addresses to, as JSON by flag; of use with port 0")
 	flags.StringVar(&o.Domain, "domain", "cluster.local", "DNS domain of the cluster")
+	flags.BoolVar(&o.DualStack, "dual-stack", false, "proxies and endpoints of both address families use both")
 	flags.StringVar(&o.ClusterID, "cluster-id", "Kubernetes", "id of the cluster that the endpoints belong to")
 	flags.DurationVar(&o.DebounceAfter, "debounce-after", 100*time.Millisecond, "quiet time before changes are compiled and pushed")
 	flags.DurationVar(&o.DebounceMax, "debounce-max", 10*time.Second, "longest time that changes wait to be compiled")

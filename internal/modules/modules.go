@@ -32,6 +32,8 @@ type Options struct {
 	Domain string
 	// ClusterID is the id of the cluster that endpoints belong to.
 	ClusterID string
+	// DualStack makes proxies and endpoints of both address families use both.
+	DualStack bool
 	// DebounceAfter and DebounceMax are the quiet time and the longest wait before changes are compiled.
 	DebounceAfter, DebounceMax time.Duration
 	// EndpointDebounceAfter and EndpointDebounceMax are the same for changes of endpoints alone.

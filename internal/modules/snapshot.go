@@ -35,7 +35,7 @@ func newPublisher(o Options, stores *config.Stores, meshConfig lifecycle.Loaded[
 		}
 		return live.Current()
 	}
-	compiler := snapshot.NewCompiler(stores, current, snapshot.Options{DNSDomain: o.Domain, ClusterID: o.ClusterID})
+	compiler := snapshot.NewCompiler(stores, current, snapshot.Options{DNSDomain: o.Domain, ClusterID: o.ClusterID, DualStack: o.DualStack})
 	return snapshot.NewPublisher(compiler, log.Named("snapshot"), func(s *snapshot.Snapshot) { pushes.Publish(s.Version()) })
 }
 

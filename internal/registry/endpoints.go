@@ -22,6 +22,14 @@ type Lookup interface {
 	Locality(node string) model.Locality
 }
 
+// Origin says where endpoints are from.
+type Origin struct {
+	// Cluster is the id of their cluster.
+	Cluster string
+	// DualStack makes one endpoint of the addresses that a pod has in both families.
+	DualStack bool
+}
+
 // ServiceOf names the service that a slice belongs to; false if it belongs to none.
 func ServiceOf(slice *discoveryv1.EndpointSlice) (model.NamespacedName, bool) {
 	name := slice.Labels[discoveryv1.LabelServiceName]
@@ -32,12 +40,13 @@ func ServiceOf(slice *discoveryv1.EndpointSlice) (model.NamespacedName, bool) {
 // Endpoints merges the slices of a service into the endpoints of each of its ports, in the order of svc.Ports, sorted
 // by address and port, whatever the order of the slices. Endpoints that are not healthy are among them.
 //
-// A pod with addresses of both families is an endpoint in each, because the slices of a family know nothing of the other.
+// A pod with addresses of both families is an endpoint in each, because the slices of a family know nothing of the other;
+// with dual stack it is one endpoint of a service with both, the addresses in the order of the pod.
 //
 // An address that is in two slices, as happens while the slice controller moves it, counts once, and as healthy if one
 // of them says so. An endpoint that refers to a pod that is not known is left out until it is: without the pod its
 // identity would be guessed.
-func Endpoints(svc *model.Service, sliceList []*discoveryv1.EndpointSlice, cluster string, find Lookup) [][]*model.Endpoint {
+func Endpoints(svc *model.Service, sliceList []*discoveryv1.EndpointSlice, from Origin, find Lookup) [][]*model.Endpoint {
 	type key struct {
 		address string
 		port    uint32
@@ -61,7 +70,7 @@ func Endpoints(svc *model.Service, sliceList []*discoveryv1.EndpointSlice, clust
 			entry := &slice.Endpoints[i]
 			for _, address := range entry.Addresses {
 				address = model.CanonicalAddress(address)
-				record, ok := endpoint(svc, slice.Namespace, entry, address, cluster, find)
+				record, ok := endpoint(svc, slice, entry, address, from, find)
 				if !ok {
 					continue
 				}
@@ -144,23 +153,29 @@ func matchPorts(svc *model.Service, slice *discoveryv1.EndpointSlice) []match {
 }
 
 // endpoint reads one address of a slice, apart from its port.
-func endpoint(svc *model.Service, namespace string, entry *discoveryv1.Endpoint, address, cluster string, find Lookup) (model.Endpoint, bool) {
+func endpoint(svc *model.Service, slice *discoveryv1.EndpointSlice, entry *discoveryv1.Endpoint, address string, from Origin, find Lookup) (model.Endpoint, bool) {
 	out := model.Endpoint{
 		Addresses: []string{address},
 		Health:    health(svc, entry.Conditions),
 		Weight:    1,
-		ClusterID: cluster,
+		ClusterID: from.Cluster,
 	}
 	if entry.Hostname != nil {
 		out.Hostname = *entry.Hostname
 	}
 	var pod *Workload
 	if ref := entry.TargetRef; ref != nil && ref.Kind == "Pod" {
-		name := model.NamespacedName{Namespace: cmp.Or(ref.Namespace, namespace), Name: ref.Name}
+		name := model.NamespacedName{Namespace: cmp.Or(ref.Namespace, slice.Namespace), Name: ref.Name}
 		if pod = find.Pod(name); pod == nil {
 			return out, false
 		}
-	} else if pod = find.PodAt(namespace, address); pod == nil {
+		if from.DualStack && len(svc.Addresses) > 1 && len(pod.Addresses) > 1 {
+			if slice.AddressType == discoveryv1.AddressTypeIPv6 {
+				return out, false // the slice of the other family has it
+			}
+			out.Addresses = pod.Addresses
+		}
+	} else if pod = find.PodAt(slice.Namespace, address); pod == nil {
 		return out, true
 	}
 	out.Pod, out.Namespace, out.Workload = pod.Name, pod.Namespace, pod.Owner

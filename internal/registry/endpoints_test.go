@@ -146,7 +146,7 @@ func TestEndpoints(t *testing.T) {
 			}
 			for range 10 { // in any order
 				rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-				got := brief(registry.Endpoints(svc, list, "c1", newWorld(t, c.pods...)))
+				got := brief(registry.Endpoints(svc, list, registry.Origin{Cluster: "c1"}, newWorld(t, c.pods...)))
 				if diff := cmp.Diff(c.want, got); diff != "" {
 					t.Fatalf("-want +got:\n%s", diff)
 				}
@@ -162,7 +162,7 @@ func TestEndpointRecord(t *testing.T) {
 		{addresses: [10.1.0.2], hostname: web-1, targetRef: {kind: Pod, name: b, namespace: shop}},
 		{addresses: [192.0.2.1], zone: elsewhere, nodeName: n1}]}`)
 	find := newWorld(t, podA, podB)
-	got := registry.Endpoints(svc, []*discoveryv1.EndpointSlice{slice}, "c1", find)
+	got := registry.Endpoints(svc, []*discoveryv1.EndpointSlice{slice}, registry.Origin{Cluster: "c1"}, find)
 	want := [][]*model.Endpoint{{
 		{Addresses: []string{"10.1.0.1"}, Port: 80, Weight: 1, Locality: model.Locality{Region: "r1", Zone: "z1"}, Pod: "a", Namespace: "shop", Workload: "a",
 			ServiceAccount: "web", Labels: map[string]string{"app": "web", "security.istio.io/tlsMode": "istio"}, Node: "n1", ClusterID: "c1", MutualTLS: true},
@@ -205,7 +205,7 @@ func TestHealth(t *testing.T) {
 		}
 		svc := registry.Service(parse[corev1.Service](t, `{metadata: `+meta+`, spec: `+spec+`}`), nil, "d")
 		slice := parse[discoveryv1.EndpointSlice](t, `{addressType: IPv4, ports: [{port: 80}], endpoints: [{addresses: [10.1.0.1], conditions: `+c.conditions+`}]}`)
-		got := registry.Endpoints(svc, []*discoveryv1.EndpointSlice{slice}, "c", newWorld(t))
+		got := registry.Endpoints(svc, []*discoveryv1.EndpointSlice{slice}, registry.Origin{Cluster: "c"}, newWorld(t))
 		if got[0][0].Health != c.want {
 			t.Errorf("service %s, conditions %s: got %d, want %d", c.service, c.conditions, got[0][0].Health, c.want)
 		}

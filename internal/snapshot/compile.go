@@ -26,6 +26,8 @@ type Options struct {
 	DNSDomain string
 	// ClusterID of the cluster that the stores describe; registry.DefaultCluster if empty.
 	ClusterID string
+	// DualStack makes proxies and endpoints of both address families use both.
+	DualStack bool
 }
 
 // Compiler makes snapshots of stores. It is not safe for concurrent use; snapshots are.
@@ -70,7 +72,7 @@ func (c *Compiler) Compile(ctx context.Context, token config.Synced, changes map
 	if k == nil {
 		k, base, changes = newKnown(), &Snapshot{}, everything(view)
 	}
-	b := &build{known: k, base: base, last: c.last, cluster: c.opts.ClusterID, intern: c.intern}
+	b := &build{known: k, base: base, last: c.last, from: registry.Origin{Cluster: c.opts.ClusterID, DualStack: c.opts.DualStack}, intern: c.intern}
 	next, err := b.run(ctx, view, changes, c.mesh, c.opts.DNSDomain)
 	if err != nil {
 		return nil, fmt.Errorf("compile a snapshot: %w", err)
@@ -91,7 +93,7 @@ type build struct {
 	// base is the snapshot that the changes apply to, last the one whose records are kept; they differ only when
 	// everything is read again.
 	base, last *Snapshot
-	cluster    string
+	from       registry.Origin
 	intern     *interner
 	// changed reports that a record is not the one it was.
 	changed bool
@@ -143,5 +145,5 @@ func (b *build) meshOf(m *meshv1alpha1.MeshConfig, domain string) (*Mesh, error)
 		return last, nil
 	}
 	b.changed = true
-	return &Mesh{Config: m, DNSDomain: domain}, nil
+	return &Mesh{Config: m, DNSDomain: domain, DualStack: b.from.DualStack}, nil
 }

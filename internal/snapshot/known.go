@@ -282,7 +282,7 @@ func (k *known) owner(at address) (name, bool) {
 }
 
 // endpoints reads the endpoints of a service's ports, and remembers what it looked for.
-func (k *known) endpoints(svc *model.Service, cluster string) [][]*model.Endpoint {
+func (k *known) endpoints(svc *model.Service, from registry.Origin) [][]*model.Endpoint {
 	n := svc.NamespacedName
 	k.forget(n)
 	look := &reader{known: k, reads: set[dependency]{}}
@@ -290,7 +290,7 @@ func (k *known) endpoints(svc *model.Service, cluster string) [][]*model.Endpoin
 	for s := range k.slicesOf[n] {
 		list = append(list, k.slices[s])
 	}
-	out := registry.Endpoints(svc, list, cluster, look)
+	out := registry.Endpoints(svc, list, from, look)
 	k.reads[n] = look.reads
 	for what := range look.reads {
 		k.readers.add(what, n)

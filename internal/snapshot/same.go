@@ -14,7 +14,7 @@ func sameService(a, b *model.Service) bool { return reflect.DeepEqual(a, b) }
 // sameRecord reports that two records have equal content. They are of one service if, and only if, it is one pointer.
 func sameRecord(a, b *Service) bool {
 	return a.Service == b.Service && slices.Equal(a.Identities, b.Identities) && slices.Equal(a.Aliases, b.Aliases) &&
-		slices.Equal(a.ShownTo, b.ShownTo)
+		slices.Equal(a.Mutual, b.Mutual) && slices.Equal(a.ShownTo, b.ShownTo)
 }
 
 // sameEndpoint reports that two endpoints have equal content. It is written out because endpoints are compared by the

@@ -76,11 +76,12 @@ func (b *build) entry(n name, hostname string, mesh *Mesh, domains []string, d d
 		svc = last.service.Service
 		b.known.services[n] = svc
 	}
-	lists := b.known.endpoints(svc, b.cluster)
+	lists := b.known.endpoints(svc, b.from)
 	b.unselected(n, svc, lists, d)
 
 	now := &entry{service: &Service{
-		Service: svc, Identities: identities(svc, lists, domains), Aliases: b.known.aliasesOf(svc), ShownTo: shownTo(svc, mesh),
+		Service: svc, Identities: identities(svc, lists, domains), Aliases: b.known.aliasesOf(svc),
+		Mutual: mutual(svc, lists), ShownTo: shownTo(svc, mesh),
 	}}
 	same := false
 	if s := last.service; s != nil && sameRecord(s, now.service) {
@@ -101,6 +102,20 @@ func (b *build) entry(n name, hostname string, mesh *Mesh, domains []string, d d
 		return last
 	}
 	return now
+}
+
+// mutual lists the ports of a headless service whose members all take mutual TLS.
+func mutual(svc *model.Service, lists [][]*model.Endpoint) []uint32 {
+	if svc.Resolution != model.ResolutionPassthrough {
+		return nil
+	}
+	var out []uint32
+	for i, p := range svc.Ports {
+		if len(lists[i]) > 0 && !slices.ContainsFunc(lists[i], func(e *model.Endpoint) bool { return !e.MutualTLS }) {
+			out = append(out, p.Number)
+		}
+	}
+	return out
 }
 
 // endpointsOf makes the record of a port's endpoints, or keeps the old one.

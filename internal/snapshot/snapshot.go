@@ -55,6 +55,8 @@ type Mesh struct {
 	Config *meshv1alpha1.MeshConfig
 	// DNSDomain is the cluster's domain, "cluster.local" unless configured.
 	DNSDomain string
+	// DualStack: proxies and endpoints of both address families use both.
+	DualStack bool
 }
 
 // Service is a service as translation reads it: its definition and, apart from it, the identities behind it.
@@ -65,6 +67,9 @@ type Service struct {
 	Identities []string
 	// Aliases are the hostnames of ExternalName services that lead here, also through each other, by namespace and name.
 	Aliases []string
+	// Mutual are the numbers of the ports of a headless service behind which there is somebody, and everybody takes mutual
+	// TLS: a client that dials a member does not know which it is.
+	Mutual []uint32
 	// ShownTo are the namespaces whose clients see the service, sorted: registry.Everybody alone for all, none for nobody.
 	ShownTo []string
 }

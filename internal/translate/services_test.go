@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/meshd/meshd/internal/model"
+	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/testkit/scenario"
 	"github.com/meshd/meshd/internal/translate/cluster"
 	"github.com/meshd/meshd/internal/translate/endpoint"
@@ -26,7 +27,7 @@ const edge = "router~10.30.9.1~edge-0.shop~shop.svc.cluster.local"
 // service, which a sidecar does not ask for.
 func TestHeadlessForGateways(t *testing.T) {
 	const name = "outbound|90||a.shop.svc.cluster.local"
-	s := scenario.Parse(t, serviceYAML("a", "None", "http", 90, 1)+sliceYAML("a", "http", 90, "10.2.0.1")).Snapshot(t, nil)
+	s := scenario.Parse(t, serviceYAML("a", "None", "http", 90, 1)+sliceYAML("a", "http", 90, "10.2.0.1")+memberYAML("a", "10.2.0.1", "istio")).Snapshot(t, nil)
 	for id, want := range map[string]string{cart0: "ORIGINAL_DST 0", edge: "EDS 1"} {
 		p := proxy(t, id, nil)
 		c := messages(t, s, cluster.New(), p)[name].(*clusterv3.Cluster)
@@ -44,6 +45,38 @@ func TestHeadlessForGateways(t *testing.T) {
 	}
 }
 
+// TestHeadlessMutualTLS: the client of a headless service does not know whom it dialled, so it speaks TLS only if there
+// is somebody, and nobody who does not take it.
+func TestHeadlessMutualTLS(t *testing.T) {
+	const name = "outbound|90||a.shop.svc.cluster.local"
+	service := serviceYAML("a", "None", "tcp", 90, 1)
+	one, two := sliceYAML("a", "tcp", 90, "10.2.0.1"), strings.Replace(sliceYAML("a", "tcp", 90, "10.2.0.2"), "name: a-1", "name: a-2", 1)
+	for _, test := range []struct {
+		what, objects string
+		want          bool
+	}{
+		{"nobody", "", false},
+		{"one with a sidecar", one + memberYAML("a", "10.2.0.1", "istio"), true},
+		{"one without", one + two + memberYAML("a", "10.2.0.1", "istio") + memberYAML("b", "10.2.0.2", "disabled"), false},
+		{"one that nothing is known of", one + two + memberYAML("a", "10.2.0.1", "istio"), false},
+	} {
+		s := scenario.Parse(t, service+test.objects).Snapshot(t, nil)
+		c := messages(t, s, cluster.New(), proxy(t, cart0, nil))[name].(*clusterv3.Cluster)
+		if got := c.GetTransportSocket() != nil; got != test.want {
+			t.Errorf("%s: TLS %t", test.what, got)
+		}
+	}
+}
+
+// memberYAML is a pod of the shop that is a member of a service.
+func memberYAML(name, address, tlsMode string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata: {name: %s, namespace: shop, labels: {security.istio.io/tlsMode: %s}}
+status: {phase: Running, podIPs: [{ip: %s}]}
+`, name, tlsMode, address) + newObject
+}
+
 // TestAge: services of one age compete by name, and a name goes before a longer one that begins with it.
 func TestAge(t *testing.T) {
 	s := scenario.Parse(t, serviceYAML("web-canary", "10.1.0.1", "tcp", 90, 1)+serviceYAML("web", "10.1.0.1", "tcp", 90, 1)).Snapshot(t, nil)
@@ -53,26 +86,35 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// TestTwoFamilies: a proxy with addresses of both families takes what is sent to either address of a service.
+// TestTwoFamilies: a proxy with addresses of both families takes what is sent to the first address of a service, or with
+// dual stack to either.
 func TestTwoFamilies(t *testing.T) {
 	both := func(service string) string {
 		return strings.ReplaceAll(service, "clusterIPs: [10.1.0.1]", `clusterIPs: [10.1.0.1, "fd00::9"]`)
 	}
-	s := scenario.Parse(t, both(serviceYAML("db", "10.1.0.1", "tcp", 90, 1))+both(serviceYAML("web", "10.1.0.1", "http", 80, 1))).Snapshot(t, nil)
+	sc := scenario.Parse(t, both(serviceYAML("db", "10.1.0.1", "tcp", 90, 1))+both(serviceYAML("web", "10.1.0.1", "http", 80, 1)))
+	first := sc.Snapshot(t, nil)
+	sc.Options.DualStack = true
+	stacked := sc.Snapshot(t, nil)
 	four := proxy(t, cart0, nil)
 	two := proxy(t, cart0, nil)
 	two.IPs = append(two.IPs, "fd00::2")
 	six := proxy(t, "sidecar~fd00::2~cart-0.shop~shop.svc.cluster.local", nil)
 	for _, test := range []struct {
 		what    string
+		s       *snapshot.Snapshot
 		proxy   *model.Proxy
 		want    []string
 		domains []string
 	}{
-		{"IPv4", four, []string{"0.0.0.0_80", "10.1.0.1_90"}, []string{"10.1.0.1"}},
-		{"both", two, []string{"0.0.0.0_80 and ::", "10.1.0.1_90 and fd00::9"}, []string{"10.1.0.1", "[fd00::9]"}},
-		{"IPv6", six, []string{"::_80", "fd00::9_90"}, []string{"[fd00::9]"}},
+		{"IPv4", first, four, []string{"0.0.0.0_80", "10.1.0.1_90"}, []string{"10.1.0.1"}},
+		{"both", first, two, []string{"0.0.0.0_80 and ::", "10.1.0.1_90"}, []string{"10.1.0.1"}},
+		{"IPv6", first, six, []string{"::_80", "fd00::9_90"}, []string{"[fd00::9]"}},
+		{"IPv4 of two", stacked, four, []string{"0.0.0.0_80", "10.1.0.1_90"}, []string{"10.1.0.1"}},
+		{"both of two", stacked, two, []string{"0.0.0.0_80 and ::", "10.1.0.1_90 and fd00::9"}, []string{"10.1.0.1", "[fd00::9]"}},
+		{"IPv6 of two", stacked, six, []string{"::_80", "fd00::9_90"}, []string{"[fd00::9]"}},
 	} {
+		s := test.s
 		var got []string
 		for name, m := range messages(t, s, listener.New(), test.proxy) {
 			for _, extra := range m.(*listenerv3.Listener).GetAdditionalAddresses() {

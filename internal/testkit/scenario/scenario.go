@@ -32,6 +32,8 @@ type Scenario struct {
 	Synced config.Synced
 	// Mesh is the mesh config of mesh.yaml, or Istio's default one.
 	Mesh *meshv1alpha1.MeshConfig
+	// Options of the compiler; a test may change them.
+	Options snapshot.Options
 	// Clients are those of expected/, Base those of base/, sorted by name.
 	Clients, Base []Client
 }
@@ -101,13 +103,14 @@ func readClients(t testing.TB, dir string) []Client {
 	return out
 }
 
-// Compiler makes a compiler of the scenario's objects with its mesh config, changed by edit if it is not nil. A test that changes objects compiles more than once with one compiler, as meshd does.
+// Compiler makes a compiler of the scenario's objects with its mesh config, changed by edit if it is not nil. A test that
+// changes objects compiles more than once with one compiler, as meshd does.
 func (s *Scenario) Compiler(edit func(*meshv1alpha1.MeshConfig)) *snapshot.Compiler {
 	m := proto.CloneOf(s.Mesh)
 	if edit != nil {
 		edit(m)
 	}
-	return snapshot.NewCompiler(s.Stores, func() *meshv1alpha1.MeshConfig { return m }, snapshot.Options{})
+	return snapshot.NewCompiler(s.Stores, func() *meshv1alpha1.MeshConfig { return m }, s.Options)
 }
 
 // Snapshot compiles the scenario once.

@@ -44,7 +44,7 @@ func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 	if !c.sidecar {
 		return c
 	}
-	c.families = envoy.FamiliesOf(p.IPs)
+	c.families = envoy.FamiliesOf(p.IPs, s.Mesh().DualStack)
 	if p.Metadata.InterceptionMode != "NONE" {
 		c.inbound = s.Inbound(p)
 	}

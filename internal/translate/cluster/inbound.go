@@ -63,13 +63,22 @@ func (b *builder) inbound(name string, port translate.InboundPort, c class) *clu
 	cluster.LbPolicy = clusterv3.Cluster_CLUSTER_PROVIDED
 	// The workload has one address; forgetting and learning it again would only cost connections.
 	cluster.CleanupInterval = &durationpb.Duration{Seconds: never}
-	cluster.UpstreamBindConfig = ownSource(c.families)
+	if cluster.UpstreamBindConfig = ownSource(c.families); c.families.Dual() {
+		extraSource(cluster.UpstreamBindConfig)
+	}
 	return cluster
 }
 
 // ownSource makes the proxy's connections to its own workload known to the pod's redirection rules.
 func ownSource(f envoy.Families) *corev3.BindConfig {
 	return &corev3.BindConfig{SourceAddress: envoy.SocketAddress(f.InboundSource(), 0)}
+}
+
+// extraSource is the source address for a workload that is reached in the other family.
+func extraSource(b *corev3.BindConfig) {
+	b.ExtraSourceAddresses = []*corev3.ExtraSourceAddress{
+		{Address: envoy.SocketAddress(envoy.Families{V6: true}.InboundSource(), 0)},
+	}
 }
 
 type fixedKey struct {
@@ -108,10 +117,8 @@ func fixed(mesh *snapshot.Mesh, c class, name string) (translate.Recipe, bool) {
 		return recipe(fixedKey{mesh: mesh, families: c.families}, func(b *builder) *clusterv3.Cluster {
 			cluster := b.passthrough(name)
 			cluster.UpstreamBindConfig = ownSource(c.families)
-			if c.families.Dual() {
-				cluster.UpstreamBindConfig.ExtraSourceAddresses = []*corev3.ExtraSourceAddress{
-					{Address: envoy.SocketAddress(envoy.Families{V6: true}.InboundSource(), 0)},
-				}
+			if c.families.V4 && c.families.V6 {
+				extraSource(cluster.UpstreamBindConfig)
 			}
 			return cluster
 		})

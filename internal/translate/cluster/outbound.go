@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"math"
+	"slices"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -76,7 +77,8 @@ func (b *builder) outbound(key outboundKey) *clusterv3.Cluster {
 	}
 
 	var tls *corev3.TransportSocket
-	if config.GetEnableAutoMtls().GetValue() {
+	if config.GetEnableAutoMtls().GetValue() &&
+		(service.Resolution != model.ResolutionPassthrough || slices.Contains(service.Mutual, port.Number)) {
 		tls = b.UpstreamMutualTLS(names.SNI(service.Hostname, port.Number), service.Identities, alpn(http2, key.istioBuild))
 	}
 	if key.asDialled {

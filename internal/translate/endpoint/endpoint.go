@@ -136,7 +136,8 @@ func assignment(name string, k key) *endpointv3.ClusterLoadAssignment {
 		}
 		found[to].add(&endpointv3.LbEndpoint{
 			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
-				Address: envoy.Address(e.Addresses[0], e.Port),
+				Address:             envoy.Address(e.Addresses[0], e.Port),
+				AdditionalAddresses: others(e),
 			}},
 			HealthStatus:        health,
 			LoadBalancingWeight: wrapperspb.UInt32(max(e.Weight, 1)),
@@ -151,6 +152,15 @@ func assignment(name string, k key) *endpointv3.ClusterLoadAssignment {
 	out := &endpointv3.ClusterLoadAssignment{ClusterName: name}
 	for _, g := range groups {
 		out.Endpoints = append(out.Endpoints, g.message())
+	}
+	return out
+}
+
+// others are the addresses of an endpoint beside the primary one; whichever answers first is used.
+func others(e *model.Endpoint) []*endpointv3.Endpoint_AdditionalAddress {
+	var out []*endpointv3.Endpoint_AdditionalAddress
+	for _, a := range e.Addresses[1:] {
+		out = append(out, &endpointv3.Endpoint_AdditionalAddress{Address: envoy.Address(a, e.Port)})
 	}
 	return out
 }

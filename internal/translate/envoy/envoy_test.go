@@ -64,8 +64,11 @@ func TestFamilies(t *testing.T) {
 		{[]string{"fd00::9"}, "::", "::1", "::6", []string{"fd00::1"}},
 		{[]string{"fd00::9", "10.1.1.1"}, "0.0.0.0", "127.0.0.1", "127.0.0.6", []string{"10.0.0.1", "fd00::1", "::ffff:10.0.0.2"}},
 	}
+	if got := envoy.FamiliesOf([]string{"fd00::9", "10.1.1.1"}, false).Reachable(mixed); len(got) != 2 || got[1] != "::ffff:10.0.0.2" {
+		t.Errorf("without dual stack, of both families: %q", got)
+	}
 	for _, test := range tests {
-		f := envoy.FamiliesOf(test.addresses)
+		f := envoy.FamiliesOf(test.addresses, true)
 		if f.Wildcard() != test.wildcard || f.Localhost() != test.localhost || f.InboundSource() != test.source ||
 			!slices.Equal(f.Reachable(mixed), test.reachable) {
 			t.Errorf("%q: %s, %s, %s, %q", test.addresses, f.Wildcard(), f.Localhost(), f.InboundSource(), f.Reachable(mixed))

@@ -3,10 +3,14 @@ package envoy
 import "net/netip"
 
 // Families are the address families that a proxy has addresses of. It is comparable.
-type Families struct{ V4, V6 bool }
+type Families struct {
+	V4, V6 bool
+	// Stacked: a proxy with both uses both, and not only the first that a service has.
+	Stacked bool
+}
 
 // FamiliesOf looks at a proxy's addresses; one without readable addresses is taken for IPv4.
-func FamiliesOf(addresses []string) Families {
+func FamiliesOf(addresses []string, dualStack bool) Families {
 	var f Families
 	for _, a := range addresses {
 		if addr, err := netip.ParseAddr(a); err == nil {
@@ -20,6 +24,7 @@ func FamiliesOf(addresses []string) Families {
 	if !f.V6 {
 		f.V4 = true
 	}
+	f.Stacked = dualStack && f.V4 && f.V6
 	return f
 }
 
@@ -31,12 +36,12 @@ func (f Families) Wildcard() string {
 	return "::"
 }
 
-// Dual reports whether the proxy has addresses of both families.
-func (f Families) Dual() bool { return f.V4 && f.V6 }
+// Dual reports whether the proxy has addresses of both families, and uses both.
+func (f Families) Dual() bool { return f.Stacked }
 
 // ExtraWildcard is the wildcard address of the family that Wildcard is not of, or empty for a proxy of one family.
 func (f Families) ExtraWildcard() string {
-	if f.Dual() {
+	if f.V4 && f.V6 {
 		return "::"
 	}
 	return ""
@@ -59,7 +64,7 @@ func (f Families) Localhost() string {
 	return "::1"
 }
 
-// Reachable keeps the addresses of families that the proxy has.
+// Reachable keeps the addresses of families that the proxy has: of both only if it uses both, else of the first.
 func (f Families) Reachable(addresses []string) []string {
 	var out []string
 	for _, a := range addresses {
@@ -69,6 +74,9 @@ func (f Families) Reachable(addresses []string) []string {
 		}
 		if v4 := addr.Unmap().Is4(); v4 && f.V4 || !v4 && f.V6 {
 			out = append(out, a)
+			if !f.Stacked {
+				f = Families{V4: v4, V6: !v4}
+			}
 		}
 	}
 	return out

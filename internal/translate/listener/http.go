@@ -22,12 +22,12 @@ import (
 )
 
 // outboundRequests routes requests by a configuration that comes on its own.
-func (b *builder) outboundRequests(statPrefix, route string) *listenerv3.Filter {
+func (b *builder) outboundRequests(statPrefix string, p plan) *listenerv3.Filter {
 	manager := b.manager(statPrefix)
 	manager.RouteSpecifier = &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
-		ConfigSource: envoy.OverADS(), RouteConfigName: route,
+		ConfigSource: envoy.OverADS(), RouteConfigName: p.route,
 	}}
-	manager.HttpFilters = b.httpFilters(false, "")
+	manager.HttpFilters = b.httpFilters(false, p.protocol)
 	return filter("envoy.filters.network.http_connection_manager", b.Any(manager))
 }
 

@@ -63,7 +63,7 @@ func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 	c := class{
 		sidecar:    true,
 		istioBuild: p.Metadata.IstioVersion != "",
-		families:   envoy.FamiliesOf(p.IPs),
+		families:   envoy.FamiliesOf(p.IPs, s.Mesh().DualStack),
 		redirect:   redirectREDIRECT,
 		inbound:    s.Inbound(p),
 		scope:      s.Scope(p.Namespace),

@@ -70,7 +70,7 @@ func (b *builder) outbound(p plan) *listenerv3.Listener {
 	l.DefaultFilterChain = connections
 	l.FilterChains = []*listenerv3.FilterChain{{
 		FilterChainMatch:              &listenerv3.FilterChainMatch{TransportProtocol: rawBuffer, ApplicationProtocols: plainHTTP},
-		Filters:                       []*listenerv3.Filter{b.outboundRequests("outbound_"+name, p.route)},
+		Filters:                       []*listenerv3.Filter{b.outboundRequests("outbound_"+name, p)},
 		TransportSocketConnectTimeout: &durationpb.Duration{Seconds: handshakeTimeout},
 	}}
 	l.ListenerFilters = []*listenerv3.ListenerFilter{b.httpInspector(nil)}

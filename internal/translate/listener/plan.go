@@ -19,7 +19,8 @@ type plan struct {
 	// route names the route configuration of requests; empty if the listener does not look for HTTP.
 	route string
 	// host is the service that connections go to which are not HTTP; empty for "wherever the client was going".
-	host     string
+	host string
+	// protocol of those connections; of requests, gRPC-Web or nothing.
 	protocol model.Protocol
 }
 
@@ -75,10 +76,14 @@ func plansOf(mesh *snapshot.Mesh, view snapshot.View, ps *snapshot.PortServices,
 		}
 		if kind == kindHTTP {
 			if !c.isReserved(mesh, ps.Number) {
-				claim(plan{
+				p := plan{
 					address: c.families.Wildcard(), extra: c.families.ExtraWildcard(),
 					port: ps.Number, route: names.PortRoute(ps.Number),
-				})
+				}
+				if port.Protocol == model.ProtocolGRPCWeb {
+					p.protocol = port.Protocol // which needs a filter, if it is the oldest that does
+				}
+				claim(p)
 			}
 			continue
 		}

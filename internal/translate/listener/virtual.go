@@ -49,6 +49,7 @@ func (b *builder) virtualOutbound(c class) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:                                 names.VirtualOutbound,
 		Address:                              envoy.Address(c.families.Wildcard(), port),
+		AdditionalAddresses:                  otherFamily(c, port),
 		TrafficDirection:                     corev3.TrafficDirection_OUTBOUND,
 		UseOriginalDst:                       wrapperspb.Bool(true),
 		Transparent:                          transparent(c.redirect),
@@ -76,6 +77,7 @@ func (b *builder) virtualInbound(c class) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:                                 names.VirtualInbound,
 		Address:                              envoy.Address(c.families.Wildcard(), port),
+		AdditionalAddresses:                  otherFamily(c, port),
 		TrafficDirection:                     corev3.TrafficDirection_INBOUND,
 		Transparent:                          transparent(c.redirect),
 		ContinueOnListenerFiltersTimeout:     true,
@@ -94,6 +96,14 @@ func (b *builder) blackhole(name string, port uint32, before []*listenerv3.Filte
 		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(port)},
 		Filters:          append(before, b.tcpProxy(names.BlackHole, nil)),
 	}
+}
+
+// otherFamily is the wildcard address of the family that the listener's own is not of, for a proxy that uses both.
+func otherFamily(c class, port uint32) []*listenerv3.AdditionalAddress {
+	if extra := c.families.ExtraWildcard(); c.families.Dual() {
+		return []*listenerv3.AdditionalAddress{{Address: envoy.Address(extra, port)}}
+	}
+	return nil
 }
 
 func transparent(r redirection) *wrapperspb.BoolValue {

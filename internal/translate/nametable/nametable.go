@@ -51,7 +51,7 @@ func (g generator) Flavor() model.Flavor { return g.flavor }
 func (generator) Wildcard() bool         { return true }
 
 func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
-	return class{s.Scope(p.Namespace), reach{envoy.FamiliesOf(p.IPs), p.Metadata.ClusterID, p.Metadata.Network}}
+	return class{s.Scope(p.Namespace), reach{envoy.FamiliesOf(p.IPs, s.Mesh().DualStack), p.Metadata.ClusterID, p.Metadata.Network}}
 }
 
 // key is everything that a table is made of.
@@ -114,7 +114,7 @@ func (r reach) headless(endpoints *snapshot.Endpoints, out map[string]entry) {
 	}
 	for _, local := range []bool{true, false} {
 		for _, e := range endpoints.All {
-			if same(e.ClusterID, r.cluster) != local || !same(e.Network, r.network) || !answers(e) {
+			if same(e.ClusterID, r.cluster) != local || !same(e.Network, r.network) || !answers(service, e) {
 				continue
 			}
 			if local {
@@ -138,10 +138,9 @@ func (r reach) headless(endpoints *snapshot.Endpoints, out map[string]entry) {
 // same reports whether two names of clusters or networks may be those of one: who does not say is everywhere.
 func same(a, b string) bool { return a == b || a == "" || b == "" }
 
-// answers reports whether an endpoint is one to give out. That a service publishes addresses that are not ready needs no
-// care here: Kubernetes then says that they are ready.
-func answers(e *model.Endpoint) bool {
-	return e.Health == model.Healthy && len(e.Addresses) > 0 && !slices.ContainsFunc(e.Addresses, func(a string) bool {
+// answers reports whether an endpoint is one to give out: one that is ready, or of a service that gives out all.
+func answers(service *model.Service, e *model.Endpoint) bool {
+	return (e.Health == model.Healthy || service.PublishNotReady) && len(e.Addresses) > 0 && !slices.ContainsFunc(e.Addresses, func(a string) bool {
 		_, err := netip.ParseAddr(a)
 		return err != nil
 	})

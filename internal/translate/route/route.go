@@ -46,7 +46,7 @@ func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 	if p.Type != model.Sidecar {
 		return class{}
 	}
-	return class{sidecar: true, domain: p.DNSDomain, families: envoy.FamiliesOf(p.IPs), scope: s.Scope(p.Namespace)}
+	return class{sidecar: true, domain: p.DNSDomain, families: envoy.FamiliesOf(p.IPs, s.Mesh().DualStack), scope: s.Scope(p.Namespace)}
 }
 
 func (g generator) List(c class) translate.Listing {
