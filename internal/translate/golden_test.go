@@ -22,7 +22,7 @@ import (
 	"github.com/meshd/meshd/internal/translate/validate"
 )
 
-var update = flag.Bool("update", false, "write the expected resources of testdata/shop anew; review the difference")
+var update = flag.Bool("update", false, "write the expected resources of testdata anew; review the difference")
 
 // generators are those that serve a client, by the names that the expected files use.
 func generators(p *model.Proxy) map[string]translate.Generator {
@@ -36,9 +36,20 @@ func generators(p *model.Proxy) map[string]translate.Generator {
 	return out
 }
 
-// TestShop compares all resources of a small mesh of our own with what was reviewed.
-func TestShop(t *testing.T) {
-	dir := filepath.Join("testdata", "shop")
+// meshes are the folders of testdata: small meshes of our own. What is expected of the clients that are Istio's build was
+// held, when it was written, to what istiod 1.31 sends for the same objects: equal resource by resource.
+var meshes = []string{
+	"shop", "accounts", "dualstack", "endpoints", "external", "headless", "nearby", "places-shared", "protocols", "shapes", "visibility",
+}
+
+// TestMeshes compares all resources of small meshes with what was reviewed.
+func TestMeshes(t *testing.T) {
+	for _, name := range meshes {
+		t.Run(name, func(t *testing.T) { golden(t, filepath.Join("testdata", name)) })
+	}
+}
+
+func golden(t *testing.T, dir string) {
 	sc := scenario.Load(t, dir)
 	snap := sc.Snapshot(t, nil)
 	for _, client := range sc.Clients {
@@ -81,7 +92,9 @@ func TestValid(t *testing.T) {
 	for _, name := range sharedScenarios {
 		t.Run(name, func(t *testing.T) { valid(t, scenario.Shared(t, name)) })
 	}
-	t.Run("shop", func(t *testing.T) { valid(t, filepath.Join("testdata", "shop")) })
+	for _, name := range meshes {
+		t.Run(name, func(t *testing.T) { valid(t, filepath.Join("testdata", name)) })
+	}
 }
 
 func valid(t *testing.T, dir string) {

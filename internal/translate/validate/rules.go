@@ -208,7 +208,10 @@ func endpoints(e *endpointv3.ClusterLoadAssignment) []error {
 	add := func(format string, args ...any) {
 		problems = append(problems, fmt.Errorf("load assignment %q: "+format, append([]any{e.GetClusterName()}, args...)...))
 	}
-	type place struct{ region, zone, subZone string }
+	type place struct {
+		region, zone, subZone string
+		priority              uint32
+	}
 	seen := map[place]bool{}
 	for _, group := range e.GetEndpoints() {
 		l := group.GetLocality()
@@ -216,9 +219,9 @@ func endpoints(e *endpointv3.ClusterLoadAssignment) []error {
 		if l == nil || group.GetLoadBalancingWeight().GetValue() == 0 {
 			add("a locality has no name or no weight")
 		}
-		at := place{l.GetRegion(), l.GetZone(), l.GetSubZone()}
+		at := place{l.GetRegion(), l.GetZone(), l.GetSubZone(), group.GetPriority()}
 		if seen[at] {
-			add("locality %q is there twice", at)
+			add("locality %v is there twice in one priority", l)
 		}
 		seen[at] = true
 		for _, ep := range group.GetLbEndpoints() {

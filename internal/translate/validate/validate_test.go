@@ -143,6 +143,18 @@ func resources() []resource {
 		{"endpoints without place", &endpointv3.ClusterLoadAssignment{
 			ClusterName: "c", Endpoints: []*endpointv3.LocalityLbEndpoints{{}},
 		}, "no name or no weight"},
+		{"a place in two priorities", &endpointv3.ClusterLoadAssignment{
+			ClusterName: "c", Endpoints: []*endpointv3.LocalityLbEndpoints{
+				{Locality: &corev3.Locality{}, LoadBalancingWeight: wrapperspb.UInt32(1)},
+				{Locality: &corev3.Locality{}, LoadBalancingWeight: wrapperspb.UInt32(1), Priority: 1},
+			},
+		}, ""},
+		{"a place twice in one priority", &endpointv3.ClusterLoadAssignment{
+			ClusterName: "c", Endpoints: []*endpointv3.LocalityLbEndpoints{
+				{Locality: &corev3.Locality{}, LoadBalancingWeight: wrapperspb.UInt32(1)},
+				{Locality: &corev3.Locality{}, LoadBalancingWeight: wrapperspb.UInt32(1)},
+			},
+		}, "twice in one priority"},
 		{"an endpoint that is a name", &endpointv3.ClusterLoadAssignment{
 			ClusterName: "c", Endpoints: []*endpointv3.LocalityLbEndpoints{{
 				Locality: &corev3.Locality{}, LoadBalancingWeight: wrapperspb.UInt32(1),
