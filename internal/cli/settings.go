@@ -16,6 +16,7 @@ import (
 	"github.com/meshd/meshd/internal/cli/compat"
 	"github.com/meshd/meshd/internal/logging"
 	"github.com/meshd/meshd/internal/modules"
+	"github.com/meshd/meshd/internal/tracing"
 )
 
 // settings are the flags of `meshd discovery`. `meshd graph` takes them too, because they decide what is in the graph.
@@ -50,6 +51,8 @@ func (s *settings) addTo(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.Connections.Interval, "keepalive-interval", 30*time.Second, "time without a sign of life after which a client is asked for one; at least 1s")
 	flags.DurationVar(&o.Connections.Timeout, "keepalive-timeout", 10*time.Second, "time that it has to give one before its connection is closed; at least 1s")
 	flags.IntVar(&o.Connections.RequestSize, "max-request-size", 16<<20, "largest request of a client, in bytes; at least 65536")
+	flags.StringVar(&o.TraceEndpoint, "trace-endpoint", "", "URL of an OTLP collector to send traces of pushes to, for example http://collector:4318 (default: that of OpenTelemetry's variables, or none)")
+	flags.StringVar((*string)(&o.TraceProtocol), "trace-protocol", "", "how: grpc or http/protobuf (default: that of OpenTelemetry's variables, or http/protobuf)")
 	flags.BoolVar(&o.Profile, "profile", false, "serve profiles of the Go runtime below /debug/pprof/ of --monitoring-addr")
 	flags.StringVar(&s.logLevel, "log-level", "info", "least level to log: debug, info, warn, error; for single components as in xds=debug,default=info")
 	flags.StringVar(&s.logFormat, "log-format", "text", "form of the log: text or json")
@@ -94,6 +97,9 @@ func (s *settings) fromEnviron(flags *pflag.FlagSet, environ []string) error {
 			errs = append(errs, fmt.Errorf("environment variable %s is set, but meshd has no flag --%s", name,
 				strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, envPrefix), "_", "-"))))
 		}
+	}
+	if err := s.traces(values); err != nil {
+		errs = append(errs, err)
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(append(errs, compat.CheckEnv(environ)...)...)
@@ -169,6 +175,12 @@ func (s *settings) validate() error {
 		bad("log-level", "%v", err)
 	} else if _, err := logging.NewControl(levels, s.loggers()); err != nil {
 		bad("log-level", "%v", err)
+	}
+	if err := tracing.CheckEndpoint(o.TraceEndpoint); err != nil && o.TraceEndpoint != "" {
+		bad("trace-endpoint", "%v", err)
+	}
+	if _, err := tracing.ParseProtocol(string(o.TraceProtocol)); err != nil {
+		bad("trace-protocol", "%v", err)
 	}
 	if _, err := logging.ParseFormat(s.logFormat); err != nil {
 		bad("log-format", "%v", err)

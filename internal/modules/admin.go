@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -13,7 +14,9 @@ import (
 	"github.com/meshd/meshd/internal/admin"
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/listener"
+	"github.com/meshd/meshd/internal/observe"
 	"github.com/meshd/meshd/internal/readiness"
+	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/version"
 )
 
@@ -63,6 +66,7 @@ type monitoringPortIn struct {
 	Checker   *readiness.Checker
 	Version   version.Info
 	Metrics   *prometheus.Registry
+	Snapshots lifecycle.Peek[*snapshot.Live]
 	Site      *admin.Site
 	Addresses *listener.Addresses
 	Log       *zap.Logger
@@ -73,17 +77,20 @@ type monitoringPortOut struct {
 	Serve lifecycle.Step `name:"admin.monitoring" phase:"admin" listener:"--monitoring-addr"`
 }
 
-func newMonitoringPort(in monitoringPortIn) monitoringPortOut {
+func newMonitoringPort(in monitoringPortIn) (monitoringPortOut, error) {
+	if err := observe.Register(in.Metrics, in.Snapshots.TryGet, in.Version.Version); err != nil {
+		return monitoringPortOut{}, err
+	}
 	// There is nothing yet that could tell one client from another, so pages stay on loopback.
 	handler := admin.Monitoring(in.Checker, in.Version, in.Metrics, in.Site, nil)
 	step := adminStep("--monitoring-addr", in.Options.MonitoringAddr, handler, in.Addresses, in.Log)
 	listen := step.Start
 	step.Start = func(ctx context.Context) error {
 		// The collectors look at the process when they are made, which a constructor must not.
-		in.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		in.Metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), observe.Uptime(time.Now()))
 		return listen(ctx)
 	}
-	return monitoringPortOut{Serve: step}
+	return monitoringPortOut{Serve: step}, nil
 }
 
 // adminStep opens an admin port and serves it: claimed and listening at once, because what it answers is gated.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/logging"
+	"github.com/meshd/meshd/internal/tracing"
 	"github.com/meshd/meshd/internal/xds/admission"
 )
 
@@ -46,6 +47,9 @@ type Options struct {
 	// Log is the process's logger, and Levels what it logs of each component.
 	Log    *zap.Logger
 	Levels *logging.Control
+	// TraceEndpoint is the URL of the collector that traces go to; empty switches them off. TraceProtocol is how.
+	TraceEndpoint string
+	TraceProtocol tracing.Protocol
 	// Profile serves the profiles of the Go runtime on the monitoring port.
 	Profile bool
 }
@@ -59,6 +63,9 @@ func All(o Options) []lifecycle.Component {
 	if o.GRPCAddr != "" {
 		components = append(components, plaintextGRPC())
 	}
+	if o.TraceEndpoint != "" {
+		components = append(components, traces())
+	}
 	return components
 }
 
@@ -71,8 +78,13 @@ type Variant struct {
 
 // Variants lists every combination that exists, for `meshd graph verify` and the lock file.
 func Variants() []Variant {
+	const collector = "http://127.0.0.1:4318"
 	return []Variant{
-		{Name: "source=directory,plaintext=on", Options: Options{Dir: ".", GRPCAddr: ":15010"}},
-		{Name: "source=directory,plaintext=off", Options: Options{Dir: "."}},
+		{Name: "source=directory,plaintext=on,traces=off", Options: Options{Dir: ".", GRPCAddr: ":15010"}},
+		{Name: "source=directory,plaintext=off,traces=off", Options: Options{Dir: "."}},
+		{Name: "source=directory,plaintext=on,traces=on",
+			Options: Options{Dir: ".", GRPCAddr: ":15010", TraceEndpoint: collector, TraceProtocol: tracing.HTTP}},
+		{Name: "source=directory,plaintext=off,traces=on",
+			Options: Options{Dir: ".", TraceEndpoint: collector, TraceProtocol: tracing.HTTP}},
 	}
 }

@@ -58,8 +58,7 @@ func newCompileLoop(in compileIn) (compileOut, error) {
 	loop, err := debounce.NewLoop(in.Changes, debounceOptions(in.Options), func(ctx context.Context, b debounce.Batch) error {
 		// A failure is logged and counted, and leaves the last snapshot in force: the next batch makes up for it.
 		in.Pushes.Begin(b)
-		_ = in.Publisher.Compile(ctx, token, b.Changes, b.UpTo)
-		in.Pushes.End()
+		in.Pushes.End(in.Publisher.Compile(ctx, token, b.Changes, b.UpTo))
 		return nil
 	})
 	if err != nil {

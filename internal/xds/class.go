@@ -5,6 +5,7 @@ import (
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/xds/push"
 	"github.com/meshd/meshd/internal/xds/resource"
 	"github.com/meshd/meshd/internal/xds/subscription"
 )
@@ -15,6 +16,7 @@ type class struct {
 	generator *generator
 	value     model.ProxyClass
 	snapshot  *snapshot.Snapshot
+	push      *push.Push // where the snapshot comes from, or nil
 	workers   *workers
 
 	once       sync.Once
@@ -64,6 +66,7 @@ func (c *class) All() *resource.Set {
 	if !c.listed {
 		c.workers.enter()
 		defer c.workers.leave()
+		defer c.push.Generate(c.generator.typ.Short).End()
 		m := c.maker(c.snapshot, c.classState)
 		m.listAll()
 		c.classState = m.done()
@@ -98,6 +101,7 @@ func (c *class) makeNamed(names []string, out []*resource.Resource) {
 	}
 	c.workers.enter()
 	defer c.workers.leave()
+	defer c.push.Generate(c.generator.typ.Short).End()
 	m := c.maker(c.snapshot, c.classState)
 	for i, name := range names {
 		if out[i] == nil {

@@ -96,7 +96,7 @@ func (g *generation) find(k classKey, last *class) *class {
 	if same := g.before[k]; same != nil {
 		last = same
 	}
-	c := &class{generator: k.generator, value: k.class, snapshot: g.snapshot, workers: g.workers, generation: g, last: last}
+	c := &class{generator: k.generator, value: k.class, snapshot: g.snapshot, push: g.push, workers: g.workers, generation: g, last: last}
 	c.named = resource.NewSet(nil)
 	if len(g.classes) >= maxClasses {
 		// Streams hold their classes themselves: what is forgotten here is only not shared with those who come later.

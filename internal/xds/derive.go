@@ -38,6 +38,7 @@ func (c *class) set(s classState) {
 
 // scratch makes everything that was asked for of a class.
 func (c *class) scratch(was classState) classState {
+	defer c.push.Generate(c.generator.typ.Short).End()
 	m := c.maker(c.snapshot, was)
 	m.state.readers = snapshot.Readers{}
 	if was.listed {
@@ -54,6 +55,7 @@ func (c *class) incremental(old *snapshot.Snapshot, was classState, touched map[
 	if len(touched) == 0 {
 		return was, true
 	}
+	defer c.push.Generate(c.generator.typ.Short).End()
 	before, m := c.maker(old, was), c.maker(c.snapshot, was)
 	gone := map[string]struct{}{}
 	for part := range touched {

@@ -16,9 +16,9 @@ type lag struct {
 	queued atomic.Int64
 
 	// Only the deciding goroutine uses what follows.
-	pushes []*push.Push         // not all of them is sent yet
-	sent   bool                 // but something is
-	flying map[string]time.Time // when what is not answered was sent, by type URL
+	pushes []*push.Push           // not all of them is sent yet
+	sent   bool                   // but something is
+	flying map[string]push.Flight // what is not answered, by type URL
 }
 
 // wake books that there is something to look at.
@@ -75,13 +75,15 @@ func (st *stream) sent(r subscription.Response, began, made time.Time, err error
 		return
 	}
 	now := time.Now()
-	m.sent(r, now.Sub(began), now.Sub(made))
+	size := m.sent(r, now.Sub(began), now.Sub(made))
 	st.nothing(r)
 	st.lag.sent = len(st.lag.pushes) > 0
 	if st.lag.flying == nil {
-		st.lag.flying = map[string]time.Time{}
+		st.lag.flying = map[string]push.Flight{}
 	}
-	st.lag.flying[r.Type.URL] = now
+	st.lag.flying[r.Type.URL] = push.Sent(st.lag.pushes, push.Response{
+		Node: st.proxy.ID, Type: r.Type.Short, Resources: len(r.Resources), Bytes: size, Began: began, Sent: now,
+	})
 }
 
 // answered books a request.
@@ -98,6 +100,8 @@ func (st *stream) answered(typ resource.Type, outcome subscription.Outcome) {
 	default:
 		return
 	}
-	m.ackTime.WithLabelValues(typ.Short).Observe(time.Since(st.lag.flying[typ.URL]).Seconds())
+	flight, now := st.lag.flying[typ.URL], time.Now()
+	m.ackTime.WithLabelValues(typ.Short).Observe(now.Sub(flight.Sent).Seconds())
+	flight.Answered(now, outcome == subscription.Refused)
 	delete(st.lag.flying, typ.URL)
 }

@@ -113,16 +113,17 @@ func newMetrics(reg prometheus.Registerer, stats func() resource.Stats) (*metric
 	return m, nil
 }
 
-// sent counts a response: how long it took in all, and how long of that it took to send.
-func (m *metrics) sent(r subscription.Response, all, sending time.Duration) {
+// sent counts a response: how long it took in all, and how long of that it took to send. It gives the size of its
+// resources, in bytes.
+func (m *metrics) sent(r subscription.Response, all, sending time.Duration) (size int) {
 	m.pushes.WithLabelValues(r.Type.Short).Inc()
 	m.pushTime.WithLabelValues(r.Type.Short).Observe(all.Seconds())
 	m.sendTime.Observe(sending.Seconds())
-	size := 0
 	for _, res := range r.Resources {
 		size += res.Frame().Len()
 	}
 	m.configSize.WithLabelValues(r.Type.URL).Observe(float64(size))
+	return size
 }
 
 // triggered counts the reasons of a push for one stream.

@@ -98,6 +98,9 @@ func New(d Deps) (*Server, error) {
 			typ: resource.TypeOf(k.typeURL), report: s.failed,
 		}
 	}
+	if err := d.Registerer.Register(newCollector(s)); err != nil {
+		return nil, fmt.Errorf("xds server: register its metrics: %w", err)
+	}
 	return s, nil
 }
 

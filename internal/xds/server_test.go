@@ -242,6 +242,15 @@ func testSharedAcrossStreams(t *testing.T, p protocol) {
 	if got := r.metric("pilot_xds{1.32.0}"); got != streams {
 		t.Errorf("pilot_xds is %v", got)
 	}
+	for name, want := range map[string]float64{
+		"meshd_xds_resources{cds}": 2 + classes, "meshd_xds_resources{eds}": 2, "meshd_xds_classes{cds}": classes, "meshd_xds_classes{lds}": 0,
+		"meshd_xds_references{cds}": 3 * streams, "meshd_xds_sharing_ratio{eds}": streams, "meshd_xds_streams{envoy}": streams,
+		"meshd_xds_queue_length": 0,
+	} {
+		if got := r.metric(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
 	// A change of one is one more.
 	r.set("cds a=2 b=1 own=1").publish()
 	r.eventually("the change is everywhere", func() bool { return r.metric("pilot_xds_pushes{cds}") == 2*streams })

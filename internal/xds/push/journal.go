@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/xds/debounce"
@@ -19,6 +20,7 @@ type Journal struct {
 	metrics *metrics
 
 	mu     sync.Mutex
+	tracer trace.Tracer // nil while nothing is traced
 	number uint64
 	next   *Push   // is being compiled
 	pushes []*Push // by number
@@ -63,7 +65,12 @@ func (j *Journal) Publish(version uint64) {
 	}
 	j.number++
 	p.Number, p.version, p.Compiled = j.number, version, time.Now()
+	if j.tracer != nil {
+		p.spans = newSpans(j.tracer, p, p.Compiled)
+		p.spans.published(p)
+	}
 	if len(j.pushes) == kept {
+		j.pushes[0].spans.end()
 		j.pushes = append(j.pushes[:0:0], j.pushes[1:]...)
 	}
 	j.pushes = append(j.pushes, p)
@@ -72,13 +79,42 @@ func (j *Journal) Publish(version uint64) {
 
 // End books that compiling the batch has ended. Without Publish before, it came to nothing: it failed, or nothing that
 // anybody reads was different.
-func (j *Journal) End() {
+func (j *Journal) End(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if p := j.next; p != nil {
-		j.metrics.compiled(time.Since(p.Taken))
+	p := j.next
+	if p == nil {
+		return
 	}
 	j.next = nil
+	now := time.Now()
+	j.metrics.compiled(now.Sub(p.Taken))
+	if p.Number == 0 && j.tracer != nil {
+		newSpans(j.tracer, p, now).nothing(err)
+	}
+}
+
+// Trace sends a trace of every push from now on to a tracer; nil ends that, and all traces that are open.
+func (j *Journal) Trace(tracer trace.Tracer) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.tracer = tracer
+	if tracer == nil {
+		for _, p := range j.pushes {
+			p.spans.end()
+		}
+	}
+}
+
+// Settle ends the traces of the pushes with which nothing happened since a time.
+func (j *Journal) Settle(since time.Time) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, p := range j.pushes {
+		if p.spans != nil && p.spans.idle(since) {
+			p.spans.end()
+		}
+	}
 }
 
 // Of gives the push that the snapshot of a version comes from, or nil if it is not known.

@@ -24,6 +24,7 @@ type Push struct {
 	EndpointsOnly bool
 
 	version uint64 // of the snapshot
+	spans   *spans // nil if it is not traced
 }
 
 // Reason is why a push happens, as pilot_push_triggers of istiod spells it.

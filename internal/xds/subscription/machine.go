@@ -236,8 +236,8 @@ func (m *Machine) Waits() bool {
 type Status struct {
 	Type     resource.Type
 	Wildcard bool
-	// Names counts the names that are subscribed.
-	Names int
+	// Names counts the names that are subscribed, and Resources what that comes to with a wildcard.
+	Names, Resources int
 	// Sent and Acked are versions, Nonce is that of the last response; empty if there was none.
 	Sent, Acked, Nonce string
 	// Refused is the text of the last refusal, until a later response is acknowledged; RefusedVersion what it was about.
@@ -246,12 +246,20 @@ type Status struct {
 	Unacknowledged, Pending bool
 }
 
+// resources counts what is subscribed: by name, or what the wildcard has.
+func (s *sub) resources() int {
+	if s.wildcard && s.set != nil {
+		return max(s.set.Len(), len(s.wants))
+	}
+	return len(s.wants)
+}
+
 // Status gives the state of all types in their order.
 func (m *Machine) Status() []Status {
 	out := make([]Status, len(m.subs))
 	for i, s := range m.subs {
 		out[i] = Status{
-			Type: s.typ, Wildcard: s.wildcard, Names: len(s.wants),
+			Type: s.typ, Wildcard: s.wildcard, Names: len(s.wants), Resources: s.resources(),
 			Sent: s.sent, Acked: s.acked, Nonce: s.nonce,
 			Refused: s.refusal, RefusedVersion: s.refusedVersion,
 			Unacknowledged: s.flying, Pending: s.pending || s.owed,
