@@ -127,7 +127,7 @@ func (s *sub) unsubscribe(names []string) (dropped bool) {
 		gone[name] = struct{}{}
 	}
 	if _, ok := gone[all]; ok && s.wildcard {
-		s.wildcard, s.set, dropped = false, nil, true
+		s.wildcard, s.set, dropped, s.unsure = false, nil, true, true
 		s.delta.part, s.delta.refused, s.delta.again = nil, nil, nil
 	}
 	s.wants = slices.DeleteFunc(s.wants, func(w want) bool {

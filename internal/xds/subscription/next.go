@@ -27,8 +27,8 @@ func (s *sub) changed(src Source) bool {
 			return true
 		}
 	}
-	for i, r := range s.named(src) {
-		if s.due(&s.wants[i], r) {
+	for _, l := range s.look(src) {
+		if s.due(l.want, l.resource) {
 			return true
 		}
 	}
@@ -52,8 +52,8 @@ func (s *sub) lacks(src Source) bool {
 			}
 		}
 	}
-	for i, r := range s.named(src) {
-		if s.wants[i].outdated(r, false) {
+	for _, l := range s.look(src) {
+		if l.want.outdated(l.resource, false) {
 			return true
 		}
 	}
@@ -86,16 +86,63 @@ func (s *sub) due(w *want, r *resource.Resource) bool {
 	return w.outdated(r, s.typ.FullState && !s.keeps(w.name))
 }
 
-// named resolves the wanted names.
-func (s *sub) named(src Source) []*resource.Resource {
+// looked is a wanted name and what there is of it, or nil.
+type looked struct {
+	want     *want
+	resource *resource.Resource
+}
+
+// look resolves the wanted names, in order: those that may have another resource than the client has, if that can be told.
+func (s *sub) look(src Source) []looked {
 	if len(s.wants) == 0 {
 		return nil
 	}
-	names := make([]string, len(s.wants))
-	for i := range s.wants {
-		names[i] = s.wants[i].name
+	out := s.suspects(src)
+	names := make([]string, len(out))
+	for i, l := range out {
+		names[i] = l.want.name
 	}
-	return src.Named(names)
+	for i, r := range src.Named(names) {
+		out[i].resource = r
+	}
+	return out
+}
+
+// suspects are the wanted names to resolve. After a look, the client has of all of them what there was at that moment, so
+// that it is enough to ask what has changed since. What did not exist is not remembered by anybody.
+func (s *sub) suspects(src Source) []looked {
+	var since *resource.Diff
+	everything := s.full || s.typ.FullState && s.delta == nil
+	if !s.wildcard && !s.unsure && !everything && s.seen != nil {
+		since = src.Since(s.seen)
+	}
+	if since == nil {
+		out := make([]looked, len(s.wants))
+		for i := range s.wants {
+			out[i].want = &s.wants[i]
+		}
+		return out
+	}
+	var found []int
+	for _, names := range [][]string{since.Added, since.Changed, since.Removed} {
+		for _, name := range names {
+			if i, ok := s.index(name); ok {
+				found = append(found, i)
+			}
+		}
+	}
+	for i := range s.wants {
+		if w := &s.wants[i]; w.sent == 0 || w.resend || w.asked {
+			found = append(found, i)
+		}
+	}
+	slices.Sort(found)
+	found = slices.Compact(found)
+	out := make([]looked, len(found))
+	for i, at := range found {
+		out[i].want = &s.wants[at]
+	}
+	return out
 }
 
 // next makes the response that is due, if one is, and books its contents as sent. settled says whether everything that
@@ -114,11 +161,11 @@ func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 		set = s.keep(set, settled)
 		due = due || s.set == nil || s.set.Version() != set.Version()
 	}
-	named := s.named(src)
-	for i, r := range named {
-		due = due || s.due(&s.wants[i], r)
+	named := s.look(src)
+	for _, l := range named {
+		due = due || s.due(l.want, l.resource)
 	}
-	s.seen = src
+	s.seen, s.unsure = src, false
 	if !due {
 		s.settle(named)
 		return outgoing{}, false
@@ -141,6 +188,11 @@ func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 		}
 	}
 	s.book(named, &out, &sum)
+	if set == nil {
+		for i := range s.wants {
+			sum.AddHash(s.wants[i].sent)
+		}
+	}
 	if set == nil || len(s.wants) > 0 {
 		out.response.Version = sum.Version()
 	}
@@ -175,10 +227,10 @@ func (s *sub) keep(set *resource.Set, settled func() bool) *resource.Set {
 }
 
 // settle notes what is gone and forgets what was to be sent and does not exist.
-func (s *sub) settle(named []*resource.Resource) {
-	for i, r := range named {
-		if r == nil {
-			s.missing(&s.wants[i])
+func (s *sub) settle(named []looked) {
+	for _, l := range named {
+		if l.resource == nil {
+			s.missing(l.want)
 		}
 	}
 }
@@ -192,13 +244,13 @@ func (s *sub) missing(w *want) {
 
 // book adds the named resources that go out to a response and notes them as sent. The version is that of everything
 // the client then has, whether it is in this response or not, so that it does not depend on the way there.
-func (s *sub) book(named []*resource.Resource, out *outgoing, sum *resource.Sum) {
+func (s *sub) book(named []looked, out *outgoing, sum *resource.Sum) {
 	everything := s.full || s.typ.FullState && s.delta == nil
 	var part map[*resource.Resource]struct{} // what is in the response as part of the wildcard
 	removed := out.response.Removed          // by the wildcard
 	var stay []string                        // of that, what is still there for who asks for it by name
-	for i, r := range named {
-		w := &s.wants[i]
+	for _, l := range named {
+		w, r := l.want, l.resource
 		asked := w.asked
 		w.asked = false
 		if r == nil {
@@ -224,7 +276,9 @@ func (s *sub) book(named []*resource.Resource, out *outgoing, sum *resource.Sum)
 			w.sent, w.resend = r.Hash(), false
 			continue
 		}
-		sum.Add(r)
+		if s.wildcard {
+			sum.Add(r)
+		}
 		if slices.Contains(removed, r.Name()) {
 			stay = append(stay, r.Name())
 		}

@@ -20,6 +20,7 @@ type player struct {
 	names   map[string][]string
 	flying  []Response
 	begun   map[string]bool
+	said    []string // all that was sent
 }
 
 var played = []string{"cds", "eds", "lds", "rds"}
@@ -77,10 +78,20 @@ func (p *player) pump() {
 		if !ok {
 			return
 		}
+		p.said = append(p.said, p.tell(r))
 		if p.flying = append(p.flying, r); len(p.flying) > len(played) {
 			p.t.Fatal("more than one response of a type is not acknowledged")
 		}
 	}
+}
+
+// tell writes a response down.
+func (p *player) tell(r Response) string {
+	out := fmt.Sprint(r.Type.Short, " ", r.Version, " ", r.Nonce, " -", r.Removed)
+	for _, res := range r.Resources {
+		out += " " + res.Name() + "=" + res.Version()
+	}
+	return out
 }
 
 // answer accepts or refuses one response that waits.
@@ -134,80 +145,96 @@ func (p *player) check(what string) {
 	}
 }
 
-// Whatever happens in whatever order, a client ends with what there is, in both protocols.
+// Whatever happens in whatever order, a client ends with what there is, in both protocols. And it is sent the same whether
+// sources say what is new in them, so that only that is looked at, or not.
 func TestRandomly(t *testing.T) {
-	names := []string{"a", "b", "c", "d", "e"}
 	for seed := range uint64(400) {
-		refusals := seed%2 == 1
-		rnd := rand.New(rand.NewPCG(seed, 0))
-		world := newConversation(t)
-		set := func(short string, absent bool, fresh string) {
-			var content = map[string]string{}
-			for _, name := range names {
-				if v := rnd.IntN(3); v > 0 || !absent {
-					content[name] = fmt.Sprint(v) + fresh
-				}
-			}
-			world.sources[urls[short]] = &fakeSource{c: world, url: urls[short], content: content}
-		}
-		for _, short := range played {
-			set(short, true, "")
-		}
-		var players []*player
-		for _, encoding := range []Encoding{StateOfTheWorld, Delta} {
-			players = append(players, newPlayer(t, encoding, world))
-		}
-		quiet := func() {
-			for _, p := range players {
-				for p.pump(); len(p.flying) > 0; {
-					p.answer(rnd.IntN(len(p.flying)), false)
-				}
+		told, silent := play(t, seed, false), play(t, seed, true)
+		for i := range min(len(told), len(silent)) {
+			if told[i] != silent[i] {
+				t.Fatalf("seed %d: response %d is %q, and %q if the source says nothing", seed, i, told[i], silent[i])
 			}
 		}
-		for range 60 {
-			what := rnd.IntN(12)
-			switch short := played[rnd.IntN(len(played))]; what {
-			case 0, 1, 2, 3:
-				set(short, true, "")
-				for _, p := range players {
-					p.pump()
-				}
-			case 4, 5:
-				wanted := slices.DeleteFunc(slices.Clone(names), func(string) bool { return rnd.IntN(2) == 0 })
-				if resource.TypeOf(urls[short]).FullState {
-					wanted = append(wanted, all)
-				}
-				for _, p := range players {
-					if len(wanted) > 0 {
-						p.want(short, wanted)
-					}
-				}
-			case 6:
-				if p := players[1]; rnd.IntN(4) == 0 {
-					p.connect(Delta)
-				}
-			case 7:
-				if !refusals {
-					quiet()
-					for _, p := range players {
-						p.check(fmt.Sprint("seed ", seed))
-					}
-				}
-			default:
-				for _, p := range players {
-					if len(p.flying) > 0 {
-						p.answer(rnd.IntN(len(p.flying)), refusals && rnd.IntN(3) == 0)
-					}
-				}
-			}
-		}
-		// What was refused comes again only when it changes.
-		for _, short := range played {
-			set(short, false, strings.Repeat("x", 1))
-		}
-		quiet()
-		for _, p := range players {
-			p.check(fmt.Sprint("seed ", seed, ", at the end"))
+		if len(told) != len(silent) {
+			t.Fatalf("seed %d: %d responses, and %d if the source says nothing", seed, len(told), len(silent))
 		}
 	}
+}
+
+// play is one random play, to its end. It gives what was sent.
+func play(t *testing.T, seed uint64, silent bool) (said []string) {
+	names := []string{"a", "b", "c", "d", "e"}
+	refusals := seed%2 == 1
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	world := newConversation(t)
+	set := func(short string, absent bool, fresh string) {
+		var content = map[string]string{}
+		for _, name := range names {
+			if v := rnd.IntN(3); v > 0 || !absent {
+				content[name] = fmt.Sprint(v) + fresh
+			}
+		}
+		world.sources[urls[short]] = &fakeSource{c: world, url: urls[short], content: content, silent: silent}
+	}
+	for _, short := range played {
+		set(short, true, "")
+	}
+	var players []*player
+	for _, encoding := range []Encoding{StateOfTheWorld, Delta} {
+		players = append(players, newPlayer(t, encoding, world))
+	}
+	quiet := func() {
+		for _, p := range players {
+			for p.pump(); len(p.flying) > 0; {
+				p.answer(rnd.IntN(len(p.flying)), false)
+			}
+		}
+	}
+	for range 60 {
+		what := rnd.IntN(12)
+		switch short := played[rnd.IntN(len(played))]; what {
+		case 0, 1, 2, 3:
+			set(short, true, "")
+			for _, p := range players {
+				p.pump()
+			}
+		case 4, 5:
+			wanted := slices.DeleteFunc(slices.Clone(names), func(string) bool { return rnd.IntN(2) == 0 })
+			if resource.TypeOf(urls[short]).FullState {
+				wanted = append(wanted, all)
+			}
+			for _, p := range players {
+				if len(wanted) > 0 {
+					p.want(short, wanted)
+				}
+			}
+		case 6:
+			if p := players[1]; rnd.IntN(4) == 0 {
+				p.connect(Delta)
+			}
+		case 7:
+			if !refusals {
+				quiet()
+				for _, p := range players {
+					p.check(fmt.Sprint("seed ", seed))
+				}
+			}
+		default:
+			for _, p := range players {
+				if len(p.flying) > 0 {
+					p.answer(rnd.IntN(len(p.flying)), refusals && rnd.IntN(3) == 0)
+				}
+			}
+		}
+	}
+	// What was refused comes again only when it changes.
+	for _, short := range played {
+		set(short, false, strings.Repeat("x", 1))
+	}
+	quiet()
+	for _, p := range players {
+		p.check(fmt.Sprint("seed ", seed, ", at the end"))
+		said = append(said, p.said...)
+	}
+	return said
 }

@@ -40,6 +40,7 @@ type sub struct {
 	cured   bool // the unacknowledged response replaces something that was refused
 	pending bool // something newer waits: for Status
 	behind  bool // what was seen last is not all sent: what is gone goes later
+	unsure  bool // the client may have something else than what was seen last
 	seen    Source
 
 	delta *delta // nil in the state of the world
@@ -195,11 +196,14 @@ func (s *sub) parentSent(out outgoing) {
 }
 
 func (s *sub) find(name string) *want {
-	i, ok := slices.BinarySearchFunc(s.wants, name, func(w want, n string) int { return strings.Compare(w.name, n) })
-	if !ok {
-		return nil
+	if i, ok := s.index(name); ok {
+		return &s.wants[i]
 	}
-	return &s.wants[i]
+	return nil
+}
+
+func (s *sub) index(name string) (int, bool) {
+	return slices.BinarySearchFunc(s.wants, name, func(w want, n string) int { return strings.Compare(w.name, n) })
 }
 
 // replace sets what is wanted, and reports whether anything is wanted that was not before, or the reverse. No
@@ -220,6 +224,7 @@ func (s *sub) replace(names []string, first bool) (added, dropped bool) {
 		s.wildcard, s.implicit = true, true
 	default:
 		s.wildcard, s.implicit = star, false
+		s.unsure = s.unsure || star != had
 		added, dropped = star && !had, had && !star
 	}
 
@@ -235,6 +240,7 @@ func (s *sub) replace(names []string, first bool) (added, dropped bool) {
 		case s.set != nil && s.set.Get(name) != nil:
 			// It came with the wildcard.
 			wants = append(wants, want{name: name, sent: s.set.Get(name).Hash()})
+			s.unsure = true
 		default:
 			wants = append(wants, want{name: name, resend: true})
 			added = true
