@@ -17,6 +17,13 @@ func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(protocodec.Name
 
 type codec struct{ encoding.CodecV2 }
 
+func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+	if in, ok := v.(*incoming); ok {
+		return in.read(data)
+	}
+	return c.CodecV2.Unmarshal(data, v)
+}
+
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if m, ok := v.(wireMessage); ok {
 		return mem.BufferSlice(m), nil

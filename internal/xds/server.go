@@ -168,7 +168,7 @@ func (s *Server) Drain(ctx context.Context, over time.Duration) error {
 
 // StreamAggregatedResources serves one client in the state-of-the-world protocol until it goes or must go.
 func (s *Server) StreamAggregatedResources(g discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
-	return s.serve(sotw{g})
+	return s.serve(sotw{g, newIncoming()})
 }
 
 // DeltaAggregatedResources serves one client in the delta protocol until it goes or must go.

@@ -26,17 +26,19 @@ type wire interface {
 // sotw is the state-of-the-world protocol.
 type sotw struct {
 	discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer
+	in *incoming
 }
 
 func (sotw) encoding() subscription.Encoding { return subscription.StateOfTheWorld }
 
 func (w sotw) receive() (*corev3.Node, subscription.Request, error) {
-	r, err := w.Recv()
-	if err != nil {
+	if err := w.RecvMsg(w.in); err != nil {
 		return nil, subscription.Request{}, err
 	}
+	r := w.in.request
 	return r.GetNode(), subscription.Request{
-		TypeURL: r.GetTypeUrl(), Nonce: r.GetResponseNonce(), Refused: refusal(r.GetErrorDetail()), Names: r.GetResourceNames(),
+		TypeURL: r.GetTypeUrl(), Nonce: r.GetResponseNonce(), Refused: refusal(r.GetErrorDetail()),
+		Names: r.GetResourceNames(), Same: w.in.same,
 	}, nil
 }
 

@@ -48,6 +48,8 @@ type fakeSource struct {
 	unknown bool
 	// silent sources do not say what they have that others had not.
 	silent bool
+	// asked are the names that were looked up, or were in the source before. What does not exist is forgotten.
+	asked map[string]bool
 	// looked counts the names that were looked up.
 	looked int
 }
@@ -83,6 +85,10 @@ func (f *fakeSource) Named(names []string) []*resource.Resource {
 	out := make([]*resource.Resource, len(names))
 	for i, name := range names {
 		f.looked++
+		if f.asked == nil {
+			f.asked = map[string]bool{}
+		}
+		f.asked[name] = true
 		out[i] = f.make(name)
 	}
 	return out
@@ -93,14 +99,23 @@ func (f *fakeSource) Since(old Source) *resource.Diff {
 	if was.silent || f.silent {
 		return nil
 	}
+	if f.asked == nil {
+		f.asked = map[string]bool{}
+	}
 	known := func(f *fakeSource) *resource.Set {
 		var list []*resource.Resource
-		for name := range f.content {
-			list = append(list, f.make(name))
+		for name := range f.asked {
+			if r := f.make(name); r != nil {
+				list = append(list, r)
+			} else {
+				delete(f.asked, name)
+			}
 		}
 		return resource.NewSet(list)
 	}
-	return known(f).Since(known(was))
+	then := known(was)
+	maps.Copy(f.asked, was.asked)
+	return known(f).Since(then)
 }
 
 var urls = map[string]string{

@@ -31,6 +31,8 @@ type Request struct {
 	Nonce string
 	// Names are all names it wants now. This is the state of the world; the next three are delta's.
 	Names []string
+	// Same says that the names are those of the last request of the type, and left out.
+	Same bool
 	// Subscribe are names that it wants from now on, or again; Unsubscribe those it does not want any more.
 	Subscribe, Unsubscribe []string
 	// Have is what it has from an earlier stream, versions by name. It counts in the first request of a type.

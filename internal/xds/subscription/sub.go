@@ -66,9 +66,10 @@ func (s *sub) request(r Request) Outcome {
 		outcome = Acknowledged
 	}
 	var added, dropped bool
-	if s.delta != nil {
+	switch {
+	case s.delta != nil:
 		added, dropped = s.change(r)
-	} else {
+	case !r.Same:
 		added, dropped = s.replace(r.Names, false)
 	}
 
