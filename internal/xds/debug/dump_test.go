@@ -259,7 +259,7 @@ func TestIstioctlReadsDump(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, want := range map[string]string{
-		"cluster": "front.shop.svc.cluster.local", "endpoint": "10.30.0.1:8080", "listener": "10.96.0.10", "route": "front.shop:80",
+		"cluster": "front.shop.svc.cluster.local", "eds": "10.30.0.1:8080", "listener": "10.96.0.10", "route": "front.shop.svc.cluster.local:80",
 		"bootstrap": frontID, "secret": "default",
 	} {
 		out, err := exec.Command(istioctl, "proxy-config", kind, "--file", file).CombinedOutput()
