@@ -17,6 +17,7 @@ import (
 	"github.com/meshd/meshd/tools/guard/globals"
 	"github.com/meshd/meshd/tools/guard/layers"
 	"github.com/meshd/meshd/tools/guard/listen"
+	"github.com/meshd/meshd/tools/guard/proven"
 	"github.com/meshd/meshd/tools/guard/pure"
 )
 
@@ -25,6 +26,7 @@ var analyzers = []*analysis.Analyzer{
 	globals.Analyzer,
 	layers.Analyzer,
 	listen.Analyzer,
+	proven.Analyzer,
 	pure.Analyzer,
 }
 

@@ -44,6 +44,14 @@ import "time"
 type CA struct{ since time.Time }
 func New() *CA { return &CA{since: time.Now()} }
 `,
+	"internal/model/model.go": `package model
+type Identity struct{ account string }
+func Prove(account string) Identity { return Identity{account} }
+`,
+	"internal/registry/registry.go": `package registry
+import "github.com/meshd/meshd/internal/model"
+var Me = model.Prove("me")
+`,
 	"internal/keys/keys.go": `package keys
 import "github.com/meshd/meshd/internal/ca"
 type Keys struct{ CA *ca.CA }
@@ -98,6 +106,7 @@ func TestCheckFindsEachOnce(t *testing.T) {
 	}
 	want := []string{
 		"internal/modules/ca.go:6: pure: constructor keys.New is not pure: keys.New → ca.New → time.Now (ca.go:4), which reads the clock",
+		"internal/registry/registry.go:3: proven: internal/registry makes an identity",
 		"internal/xds/xds.go:6: layers: internal/xds must not import internal/ca, also not through others: internal/xds → internal/keys → internal/ca",
 		"internal/xds/xds.go:8: globals: package variable mu holds a lock",
 		"internal/xds/xds.go:9: listen: net.Listen outside internal/listener",
