@@ -218,7 +218,12 @@ func testCaseB15(t *testing.T, p protocol) {
 	r.set("lds a=1").publish()
 	r.want(c, "lds a=1")
 	r.set("lds a=2").publish()
-	s := r.want(c, "lds a=2")
+	r.want(c, "lds a=2")
+	// Of these it is not even said that they do not exist.
+	r.subscribe(c, "sds a")
+	r.count(c, "sds", 1)
+	r.subscribe(c, "ecds a")
+	s := r.count(c, "ecds", 1)
 	var removed []string
 	for _, d := range s.Deltas {
 		for _, name := range d.GetRemovedResources() {
