@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -132,6 +133,40 @@ func testRequestsInALoop(t *testing.T, r *rig) {
 			t.Errorf("client %d got %d responses for 3 answers", i, n)
 		}
 	}
+	r.back(before, 3e6)
+}
+
+// A stream serves one node. Whoever comes with another one is told so, and leaves nothing behind.
+func TestOtherNode(t *testing.T) { protocols(t, testOtherNode) }
+
+func testOtherNode(t *testing.T, r *rig) {
+	const clients = 100
+	before := r.used()
+	all(clients, func(i int) {
+		c := r.connect(i, manual)
+		if err := r.send(c, resource.ClusterType, ""); err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := c.Wait(r.ctx, "clusters", func(s xdsclient.State) bool { return len(s.Responses) == 1 }); err != nil {
+			t.Error(err)
+			return
+		}
+		// The stream may end while it is sent.
+		other := &corev3.Node{Id: r.pod(i + clients).NodeID()}
+		if r.delta {
+			_ = c.SendDelta(&discoveryv3.DeltaDiscoveryRequest{Node: other, TypeUrl: resource.ListenerType})
+		} else {
+			_ = c.Send(&discoveryv3.DiscoveryRequest{Node: other, TypeUrl: resource.ListenerType})
+		}
+		// The end of the stream is an error of Wait only if it is not what is waited for.
+		s, err := c.Wait(r.ctx, "the end", func(s xdsclient.State) bool { return s.Ended })
+		if err != nil || status.Code(s.Err) != codes.InvalidArgument || len(s.Of(resource.ListenerType)) > 0 {
+			t.Errorf("it ended with %v, after %s", s.Err, s)
+		}
+		c.Close()
+	})
+	r.change()
 	r.back(before, 3e6)
 }
 

@@ -84,6 +84,26 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
+// TestGrowth: figures at several sizes stand side by side, with their ratios.
+func TestGrowth(t *testing.T) {
+	at := func(services int, cpu float64) Judgment {
+		return Judgment{Result: Result{size: size{Services: services, Streams: 100, Protocol: "delta"}, Steps: []Step{{What: "connect", CPU: cpu}}}}
+	}
+	var out strings.Builder
+	if err := growth(&out, []Judgment{at(250, 0.5), at(1000, 2), at(4000, 8.25)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"250 × 100", "500.0 ms", "2.00 s (× 4.0)", "8.25 s (× 16.5)"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	out.Reset()
+	if err := growth(&out, []Judgment{at(250, 1)}); err != nil || out.Len() > 0 {
+		t.Errorf("one size alone does not grow: %v %s", err, out.String())
+	}
+}
+
 // TestBudgets: a result that is too large anywhere fails, and only where there are budgets.
 func TestBudgets(t *testing.T) {
 	for _, protocol := range []string{"sotw", "delta"} {

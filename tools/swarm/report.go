@@ -82,7 +82,7 @@ func (o *options) text(report Report) error {
 			return err
 		}
 	}
-	return nil
+	return growth(o.output, report.Results)
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
