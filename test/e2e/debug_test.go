@@ -58,7 +58,8 @@ func everywhere(t *testing.T) *process.Meshd {
 func tool(ctx context.Context, t *testing.T, addr, typeURL string, names ...string) (xdsclient.State, error) {
 	t.Helper()
 	c, err := xdsclient.Connect(ctx, addr, xdsclient.Options{
-		NodeID: "sidecar~10.9.9.9~test-1.istio-system~istio-system.svc.cluster.local", Metadata: map[string]any{"GENERATOR": "event"},
+		NodeID:   "sidecar~192.0.2.2~test-1.default~default.svc.cluster.local",
+		Metadata: map[string]any{"GENERATOR": "event", "NAMESPACE": "istio-system", "SERVICE_ACCOUNT": "default"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +179,7 @@ func TestProxyStatus(t *testing.T) {
 		"echo-0.default":   {"x", "internal-debug", "adsz"},
 		"config_dump":      {"x", "internal-debug", "--list"},
 	} {
-		args = append(args, "--xds-address", grpcAddr, "--plaintext", "--kubeconfig", file)
+		args = append(args, "--xds-address", grpcAddr, "--plaintext", "--kubeconfig", file, "--revision", "default")
 		out, err := exec.CommandContext(ctx, istioctl, args...).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("istioctl %v: %v, no %q in\n%s", args, err, want, out)

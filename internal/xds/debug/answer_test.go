@@ -18,9 +18,9 @@ import (
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
-// tool is a client as istioctl is one: of generator "event", with a nonce that it makes up.
+// tool is a client as istioctl is one: of generator "event", with a nonce that it makes up, and two namespaces.
 func (r *rig) tool() *xdsclient.Client {
-	return r.client("sidecar~10.9.9.9~test-1.istio-system~istio-system.svc.cluster.local", func(o *xdsclient.Options) {
+	return r.client("sidecar~192.0.2.2~test-1.default~default.svc.cluster.local", func(o *xdsclient.Options) {
 		o.Metadata = map[string]any{"GENERATOR": "event", "NAMESPACE": "istio-system", "SERVICE_ACCOUNT": "default"}
 	})
 }
