@@ -14,6 +14,7 @@ import (
 	"github.com/meshd/meshd/internal/listener"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds"
+	"github.com/meshd/meshd/internal/xds/admission"
 )
 
 // MaxDrain is the longest Options.Drain: the ports' stop budget of a minute has room for it, and for closing.
@@ -102,7 +103,7 @@ func newPlaintextPort(in plaintextPortIn) plaintextPortOut {
 		},
 		Run: func(ctx context.Context) error {
 			served := make(chan error, 1)
-			go func() { served <- in.Server.Serve(port) }()
+			go func() { served <- in.Server.Serve(admission.Patient(port)) }()
 			select {
 			case err := <-served:
 				return err

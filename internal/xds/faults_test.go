@@ -1,16 +1,21 @@
 package xds
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/meshd/meshd/internal/testkit/xdsclient"
+	"github.com/meshd/meshd/internal/xds/admission"
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
@@ -286,5 +291,54 @@ func testDrain(t *testing.T, p protocol) {
 	begin := time.Now()
 	if err := r.server.Drain(r.ctx, 0); err != nil || time.Since(begin) > time.Second {
 		t.Errorf("with no streams: %v after %v", err, time.Since(begin))
+	}
+}
+
+// gated is a connection from which nothing is read while its gate is locked.
+type gated struct {
+	net.Conn
+	gate *sync.RWMutex
+}
+
+func (c gated) Read(b []byte) (int, error) {
+	c.gate.RLock()
+	c.gate.RUnlock() //lint:ignore SA2001 what is waited for is that the gate opens
+	return c.Conn.Read(b)
+}
+
+// A client that reads nothing for longer than it may owe a sign of life, but is not asked for one, has its connection
+// when it reads again, though TCP could send it nothing more (the kind of case B20).
+func TestCaseB20Frozen(t *testing.T) { protocols(t, testCaseB20Frozen) }
+
+func testCaseB20Frozen(t *testing.T, p protocol) {
+	const timeout = time.Second
+	alive := admission.Connections{Interval: time.Hour, Timeout: timeout}
+	r := p.rigWith(t, admission.Options{}, alive.ServerOptions(0)...)
+	big := map[string]string{}
+	for i := range 128 { // 16 MB, more than the kernel holds for a connection
+		big[fmt.Sprint("big", i)] = strings.Repeat("x", 1<<17)
+	}
+	r.setAll("cds", big).set("lds l=0").publish()
+	var gate sync.RWMutex
+	c := r.connect("frozen", func(o *xdsclient.Options) {
+		o.Dial = []grpc.DialOption{
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithStaticStreamWindowSize(1 << 26), grpc.WithStaticConnWindowSize(1 << 26),
+			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+				conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+				return gated{conn, &gate}, err
+			}),
+		}
+	})
+	gate.Lock()
+	open := sync.OnceFunc(gate.Unlock)
+	defer open()
+	r.subscribe(c, "cds")
+	r.eventually("it is being sent", func() bool { return r.metric("pilot_xds_pushes{cds}") == 1 })
+	time.Sleep(3 * timeout) // the subject of the test is that it takes longer than the timeout
+	open()
+	s := r.waitFor(c, "everything", func(s xdsclient.State) bool { return len(s.Names(resource.ClusterType)) == len(big) })
+	if s.Ended {
+		t.Error("the client was cut off")
 	}
 }
