@@ -91,7 +91,7 @@ func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Re
 			Name: name,
 			Key:  portKey{s.Mesh(), ps, c.domain, c.families},
 			Build: func() (proto.Message, error) {
-				b := &builder{mesh: s.Mesh()}
+				b := newBuilder(s.Mesh())
 				out := b.forPort(name, ps, c)
 				return out, b.Err()
 			},
@@ -108,7 +108,7 @@ func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Re
 		Name: name,
 		Key:  serviceKey{s.Mesh(), service},
 		Build: func() (proto.Message, error) {
-			b := &builder{mesh: s.Mesh()}
+			b := newBuilder(s.Mesh())
 			out := b.forService(name, service, number)
 			return out, b.Err()
 		},
@@ -127,6 +127,14 @@ func hasHTTP(ps *snapshot.PortServices) bool {
 type builder struct {
 	envoy.Packer
 	mesh *snapshot.Mesh
+	// retries are those of all routes, which share them: a table has thousands.
+	retries *routev3.RetryPolicy
+}
+
+func newBuilder(mesh *snapshot.Mesh) *builder {
+	b := &builder{mesh: mesh}
+	b.retries = b.Retries(mesh.Config.GetDefaultHttpRetryPolicy())
+	return b
 }
 
 func configuration(name string, hosts []*routev3.VirtualHost) *routev3.RouteConfiguration {

@@ -27,7 +27,7 @@ func (b *builder) virtualHost(service *model.Service, port uint32, domains []str
 				Timeout:          durationpb.New(0),
 				//lint:ignore SA1019 Istio's proxies are configured by this field; its successor also bounds streams that have no timeout.
 				MaxGrpcTimeout: durationpb.New(0),
-				RetryPolicy:    b.Retries(b.mesh.Config.GetDefaultHttpRetryPolicy()),
+				RetryPolicy:    b.retries,
 			}},
 		}},
 	}
