@@ -18,6 +18,8 @@ func (c *class) derive() {
 	if last == nil {
 		return
 	}
+	// It was found among the generation before and may be in the making there, by a stream that is late.
+	last.once.Do(last.derive)
 	was, delta := last.state(), g.since(last.snapshot)
 	c.workers.enter()
 	defer c.workers.leave()
