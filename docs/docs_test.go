@@ -55,6 +55,22 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// TestHouseIsWhole: each package directly below internal, and each tool, has a row in the table of the architecture.
+func TestHouseIsWhole(t *testing.T) {
+	text := read(t, "architecture.md")
+	for _, parent := range []string{"cmd", "internal", "tools"} {
+		entries, err := os.ReadDir(filepath.Join(root, parent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if name := parent + "/" + e.Name(); e.IsDir() && !strings.Contains(text, "\n| `"+name+"` |") {
+				t.Errorf("architecture.md has no row for %s", name)
+			}
+		}
+	}
+}
+
 // TestRulesAreExplained: a rule that the graph checks has a section with its symptom.
 func TestRulesAreExplained(t *testing.T) {
 	kept, _, ok := strings.Cut(read(t, "ordering.md"), "## Rules whose components come later")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -302,4 +303,19 @@ func TestVersion(t *testing.T) {
 	if code, stdout, _ := run(nil, "version", "-o", "json"); code != exitOK || !json.Valid([]byte(stdout)) {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
+}
+
+// TestFlagsAreInTheManual: each flag of discovery is named in docs/operations.md.
+func TestFlagsAreInTheManual(t *testing.T) {
+	manual, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&settings{}).addTo(own)
+	own.VisitAll(func(f *pflag.Flag) {
+		if !regexp.MustCompile("--" + f.Name + `([^a-z-]|$)`).Match(manual) {
+			t.Errorf("docs/operations.md says nothing of --%s", f.Name)
+		}
+	})
 }
