@@ -41,7 +41,7 @@ type class struct{ identity model.Identity }
 // owner is somebody. It comes from a class and nowhere else.
 type owner struct{ identity model.Identity }
 
-func (c class) owner() (owner, bool) { return owner{c.identity}, c.identity.Proven() }
+func (c class) owner() (owner, bool) { return owner(c), c.identity.Proven() }
 
 type generator struct{ lookup Lookup }
 

@@ -31,7 +31,7 @@ func ended(r *tracetest.SpanRecorder) map[string][]sdktrace.ReadOnlySpan {
 func attributes(s sdktrace.ReadOnlySpan) map[string]string {
 	out := map[string]string{}
 	for _, kv := range s.Attributes() {
-		out[string(kv.Key)] = kv.Value.Emit()
+		out[string(kv.Key)] = kv.Value.String()
 	}
 	return out
 }
