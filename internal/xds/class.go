@@ -37,6 +37,8 @@ type classState struct {
 	readers snapshot.Readers
 	// rough says that the listing is to be made from scratch: a part of it cannot be made, or two parts give a name.
 	rough bool
+	// withheld is what cannot be made.
+	withheld withheld
 }
 
 var _ subscription.Source = (*class)(nil)

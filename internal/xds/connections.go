@@ -28,6 +28,8 @@ type TypeStatus struct {
 	subscription.Status
 	// SentAt is when the last response was made; zero if there was none.
 	SentAt time.Time
+	// Withheld is what the client would be sent and is not, by name: it has the last good version, or none.
+	Withheld map[string]Withheld
 }
 
 // Interests gives what the client wants at this moment, unlike the rest of a Connection, and where that comes from.
@@ -77,16 +79,25 @@ func (c *Connections) add(conn Connection) uint64 {
 	return c.last
 }
 
-func (c *Connections) update(id uint64, types []subscription.Status, now time.Time) {
+// update takes in the state of a stream. What is withheld of a type that is not in held stays as it was.
+func (c *Connections) update(id uint64, types []subscription.Status, held map[string]withheld, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	conn := c.open[id]
 	out := make([]TypeStatus, len(types))
 	for i, s := range types {
-		out[i] = TypeStatus{s, now}
+		out[i] = TypeStatus{Status: s, SentAt: now}
+		heldNow, looked := held[s.Type.URL]
+		out[i].Withheld = heldNow
 		for _, before := range conn.Types {
-			if before.Type.URL == s.Type.URL && before.Nonce == s.Nonce {
+			if before.Type.URL != s.Type.URL {
+				continue
+			}
+			if before.Nonce == s.Nonce {
 				out[i].SentAt = before.SentAt
+			}
+			if !looked {
+				out[i].Withheld = before.Withheld
 			}
 		}
 		if s.Nonce == "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/translate"
@@ -35,6 +36,7 @@ func (c *class) derive() {
 func (c *class) set(s classState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	s.withheld = s.withheld.aged()
 	c.classState = s
 }
 
@@ -42,7 +44,7 @@ func (c *class) set(s classState) {
 func (c *class) scratch(was classState) classState {
 	defer c.push.Generate(c.generator.typ.Short).End()
 	m := c.maker(c.snapshot, was)
-	m.state.readers = snapshot.Readers{}
+	m.state.readers, m.state.withheld = snapshot.Readers{}, was.withheld.missing()
 	if was.listed {
 		m.listAll()
 	}
@@ -103,10 +105,15 @@ type maker struct {
 	state      classState // what the class had
 	all, named map[string]*resource.Resource
 	rereads    []snapshot.Reread
+
+	now    time.Time
+	held   withheld // what was withheld before
+	failed withheld // and what cannot be made now
 }
 
 func (c *class) maker(s *snapshot.Snapshot, was classState) *maker {
-	m := &maker{c: c, plain: s, state: was, all: map[string]*resource.Resource{}, named: map[string]*resource.Resource{}}
+	m := &maker{c: c, plain: s, state: was, all: map[string]*resource.Resource{}, named: map[string]*resource.Resource{},
+		now: time.Now(), held: was.withheld, failed: withheld{}}
 	m.noting = s.Noting(&m.reads)
 	m.broken = recovered(c.generator, "list", "", func() { m.listing = c.generator.List(c.value) })
 	return m
@@ -180,6 +187,7 @@ func (m *maker) listAll() {
 	for _, part := range parts {
 		if err := m.relist(part, snapshot.Reads{}); err != nil {
 			m.c.generator.fail(part.Name, err)
+			m.hold(part.Name, err)
 			failed = err
 		}
 		if m.broken != nil {
@@ -217,12 +225,17 @@ func (m *maker) rename(name string, before snapshot.Reads) *resource.Resource {
 	switch {
 	case err != nil:
 		m.c.generator.fail(name, err)
+		m.hold(name, err)
 		made = m.state.get(name)
 	case ok:
 		made = m.make(recipe)
 	}
 	if made == nil {
 		reads = snapshot.Reads{} // who wants it asks again
+		if h, failed := m.failed[name]; failed {
+			h.missing = true
+			m.failed[name] = h
+		}
 	} else if m.state.named.Len()+len(m.named) >= maxNamed && m.state.named.Get(name) == nil {
 		m.state.more = true
 		return made
@@ -236,6 +249,7 @@ func (m *maker) rename(name string, before snapshot.Reads) *resource.Resource {
 func (m *maker) make(r translate.Recipe) *resource.Resource {
 	made, err := m.c.generator.pool.Get(r)
 	if err != nil {
+		m.hold(r.Name, err)
 		return m.state.get(r.Name)
 	}
 	return made
@@ -249,6 +263,7 @@ func (m *maker) done() classState {
 	}
 	m.state.named = store.Patch(m.state.named, m.named)
 	m.state.readers = m.state.readers.With(m.rereads)
+	m.state.withheld = m.holding()
 	return m.state
 }
 

@@ -3,7 +3,9 @@ package xds
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -173,10 +175,27 @@ func testLastGoodVersion(t *testing.T, p protocol) {
 			if r.metric("meshd_xds_resources_failed_total{cds}") == 0 {
 				t.Error("no failure was counted")
 			}
+			if got := r.withheld("cds"); got != "a new" {
+				t.Errorf("shown as withheld: %q", got)
+			}
 			r.set("cds a=5 b=5").publish()
 			r.want(c, "cds a=5 b=5")
+			r.eventually("nothing is shown as withheld", func() bool { return r.withheld("cds") == "" })
+			if got := r.withheld("eds"); got != "a" {
+				t.Errorf("endpoints shown as withheld: %q", got)
+			}
 		})
 	}
+}
+
+// withheld gives the names that the table of connections shows as withheld from the oldest stream.
+func (r *rig) withheld(short string) string {
+	for _, s := range r.server.deps.Connections.List()[0].Types {
+		if s.Type.Short == short {
+			return strings.Join(slices.Sorted(maps.Keys(s.Withheld)), " ")
+		}
+	}
+	return ""
 }
 
 // A generator that panics keeps everything as it was, and what was never known is not sent as nothing.

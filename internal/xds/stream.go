@@ -292,7 +292,13 @@ func (st *stream) disconnected(err error) {
 
 // publish shows the state of the stream to debug pages.
 func (st *stream) publish() {
-	st.server.deps.Connections.update(st.id, st.machine.Status(), time.Now())
+	held := map[string]withheld{}
+	for url, c := range st.classes {
+		if c != nil {
+			held[url] = c.state().withheld
+		}
+	}
+	st.server.deps.Connections.update(st.id, st.machine.Status(), held, time.Now())
 }
 
 func (st *stream) wildcard(typeURL string) bool {

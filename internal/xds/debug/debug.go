@@ -69,7 +69,7 @@ func (p *Pages) List() []Page {
 		page("endpointShardz", "the same as endpointz", p.endpointz),
 		page("registryz", "the services", p.registryz),
 		page("configz", "the objects that configuration is made of, as far as they are read; ?kind= and ?namespace= for some", p.configz),
-		page("push_status", "what is wrong with the present configuration: services without endpoints, responses that were refused", p.pushStatus),
+		page("push_status", "what is wrong with the present configuration: services without endpoints, resources that are withheld, conflicts over ports, responses that were refused", p.pushStatus),
 		page("mesh", "the mesh config in force", p.mesh),
 		page("networkz", "the gateways between networks", p.networkz),
 	}

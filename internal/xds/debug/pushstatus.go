@@ -2,6 +2,7 @@ package debug
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
@@ -13,7 +14,12 @@ import (
 type event struct {
 	Proxy   string `json:"proxy,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Since is for what is withheld.
+	Since time.Time `json:"since,omitzero"`
 }
+
+// failed is where resources stand that are withheld, by flavor, type and name.
+const failed = "meshd_xds_resources_failed_total"
 
 // pushStatus shows what is wrong, by the names of istiod's metrics and then by what it is about.
 func (p *Pages) pushStatus(w http.ResponseWriter, r *http.Request) {
@@ -41,6 +47,12 @@ func (p *Pages) pushStatus(w http.ResponseWriter, r *http.Request) {
 				Message: "two protocols for one port of the workload: that of the older service counts"})
 		}
 		for _, t := range c.Types {
+			for name, held := range t.Withheld {
+				about := string(c.Proxy.Flavor) + "/" + t.Type.Short + "/" + name
+				if before, twice := out[failed][about]; !twice || held.Since.Before(before.Since) {
+					note(failed, about, event{Proxy: c.Proxy.ID, Message: held.Err.Error(), Since: held.Since})
+				}
+			}
 			if t.RefusedVersion != "" {
 				note("pilot_xds_"+t.Type.Short+"_reject", connectionID(c), event{Proxy: c.Proxy.ID, Message: t.Refused})
 			}

@@ -3,6 +3,7 @@ package debug
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/prometheus/client_golang/prometheus"
@@ -119,9 +121,14 @@ type rig struct {
 	ctx   context.Context
 	deny  error
 	pages *Pages
+	// refuse names a resource that is taken for invalid.
+	refuse string
 }
 
-func newRig(t *testing.T, delta bool) *rig {
+func newRig(t *testing.T, delta bool) *rig { return newRigOf(t, delta, manifests, "") }
+
+// newRigOf serves other manifests, and withholds a resource.
+func newRigOf(t *testing.T, delta bool, manifests, refuse string) *rig {
 	t.Helper()
 	sc := scenario.Parse(t, manifests)
 	live := snapshot.NewLive(sc.Snapshot(t, nil))
@@ -129,7 +136,7 @@ func newRig(t *testing.T, delta bool) *rig {
 	meshConfig.DefaultConfig.Tracing = &meshv1alpha1.Tracing{Tracer: &meshv1alpha1.Tracing_Lightstep_{
 		Lightstep: &meshv1alpha1.Tracing_Lightstep{Address: "satellite:80", AccessToken: "geheim"}}}
 	meshLive := mesh.NewLive(meshConfig)
-	r := &rig{t: t, delta: delta, table: xds.NewConnections()}
+	r := &rig{t: t, delta: delta, table: xds.NewConnections(), refuse: refuse}
 	var err error
 	if r.pages, err = New(Deps{
 		Connections: r.table, Live: func() (*snapshot.Live, bool) { return live, true }, Mesh: func() (*mesh.Live, bool) { return meshLive, true },
@@ -176,7 +183,7 @@ func (r *rig) serve(live *snapshot.Live) {
 	}
 	allowed := func(xds.Question) error { return r.deny }
 	server, err := xds.New(xds.Deps{
-		Table: table, Store: resource.NewStore(nil), Live: func() (*snapshot.Live, bool) { return live, true },
+		Table: table, Store: resource.NewStore(r.check), Live: func() (*snapshot.Live, bool) { return live, true },
 		Gate:      func(context.Context) (*snapshot.Live, error) { return live, nil },
 		Admission: queue, Connections: r.table, Pushes: pushes,
 		Answerer: NewAnswerer(r.pages, r.site, allowed, func() string { return "meshd-0" }, "1.2.3"),
@@ -199,6 +206,13 @@ func (r *rig) serve(live *snapshot.Live) {
 	work.Go(func() { _ = server.Run(run) })
 	work.Go(func() { _ = g.Serve(port) })
 	t.Cleanup(func() { stop(); g.Stop(); work.Wait(); cancel() })
+}
+
+func (r *rig) check(m proto.Message, _ []byte) error {
+	if c, ok := m.(*clusterv3.Cluster); ok && c.Name == r.refuse {
+		return errors.New("Envoy would not like it")
+	}
+	return nil
 }
 
 // protocols runs a test in both.
