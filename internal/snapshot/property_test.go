@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
 
 	"github.com/meshd/meshd/internal/model"
 	"github.com/meshd/meshd/internal/snapshot"
+	"github.com/meshd/meshd/internal/testkit/randommesh"
 )
 
 // records are what a snapshot says, by the names of the things it says it of: pointers to immutable records.
@@ -36,7 +36,7 @@ func recordsOf(s *snapshot.Snapshot) records {
 	for _, p := range s.Ports() {
 		out["port "+itoa(p.Number)] = p
 	}
-	for _, p := range proxies() {
+	for _, p := range randommesh.Proxies() {
 		out["inbound "+p.ID], out["place "+p.ID] = s.Inbound(p), s.Place(p)
 	}
 	for _, namespace := range []string{"ns-a", "ns-b", "ns-c"} {
@@ -81,49 +81,46 @@ func TestIncremental(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(itoa(uint32(seed)), func(t *testing.T) {
 			t.Parallel()
-			r := random{rand.New(rand.NewPCG(seed, 1))}
-			each, some := newSource(), newSource()
-			compile := func(c *snapshot.Compiler, s *source, changes map[model.Change]struct{}) *snapshot.Snapshot {
-				snap, err := c.Compile(context.Background(), s.stores.MarkSynced(), changes)
+			r := randommesh.Random{Rand: rand.New(rand.NewPCG(seed, 1))}
+			each, some := randommesh.New(mesh()), randommesh.New(mesh())
+			compile := func(c *snapshot.Compiler, s *randommesh.Source, changes map[model.Change]struct{}) *snapshot.Snapshot {
+				snap, err := c.Compile(context.Background(), s.Stores.MarkSynced(), changes)
 				if err != nil {
 					t.Fatal(err)
 				}
 				return snap
 			}
-			compiler := func(s *source) *snapshot.Compiler {
-				return snapshot.NewCompiler(s.stores, func() *meshv1alpha1.MeshConfig { return s.mesh }, snapshot.Options{})
-			}
 			for range 60 { // a populated world to begin with
-				e := r.edit()
+				e := r.Edit()
 				e(each)
 				e(some)
 			}
-			eachCompiler, someCompiler := compiler(each), compiler(some)
+			eachCompiler, someCompiler := each.Compiler(), some.Compiler()
 			last := compile(eachCompiler, each, nil)
 			before := recordsOf(last)
 			compile(someCompiler, some, nil)
 			endpoints, targets := 0, 0
 			for i := range edits {
-				e := r.edit()
+				e := r.Edit()
 				e(each)
 				e(some)
-				failed := r.one(20)
+				failed := r.One(20)
 				if failed {
 					// A compilation that fails loses nothing: the changes are in the next one.
-					good := each.mesh
-					each.mesh = nil
-					each.changes.Add(model.Change{Kind: model.KindMeshConfig})
-					changes, _ := each.changes.Take()
-					if _, err := eachCompiler.Compile(context.Background(), each.stores.MarkSynced(), changes); !errors.Is(err, snapshot.ErrNoMesh) {
+					good := each.Mesh
+					each.Mesh = nil
+					each.Changes.Add(model.Change{Kind: model.KindMeshConfig})
+					changes, _ := each.Changes.Take()
+					if _, err := eachCompiler.Compile(context.Background(), each.Stores.MarkSynced(), changes); !errors.Is(err, snapshot.ErrNoMesh) {
 						t.Fatalf("compiled without a mesh config: %v", err)
 					}
-					each.mesh = good
+					each.Mesh = good
 				}
 				was := frozen(t, before)
-				changes, _ := each.changes.Take()
+				changes, _ := each.Changes.Take()
 				now := compile(eachCompiler, each, changes)
 				after := recordsOf(now)
-				scratch := recordsOf(compile(compiler(each), each, nil))
+				scratch := recordsOf(compile(each.Compiler(), each, nil))
 				equal(t, i, "one by one", scratch, after)
 				for name, record := range after {
 					if old, had := before[name]; had && old != record && reflect.DeepEqual(content(old), content(record)) {
@@ -145,8 +142,8 @@ func TestIncremental(t *testing.T) {
 					}
 				}
 				before, last = after, now
-				if r.one(10) || i == edits-1 {
-					changes, _ := some.changes.Take()
+				if r.One(10) || i == edits-1 {
+					changes, _ := some.Changes.Take()
 					equal(t, i, "several at once", scratch, recordsOf(compile(someCompiler, some, changes)))
 				}
 			}
