@@ -69,7 +69,12 @@ func TestMetricsAreDocumented(t *testing.T) {
 	a := start(t, o, All(o), lifecycle.Options{})
 	defer a.stop(t)
 	a.firstAnswer(t)
-	text, types := scrape(t, a)
+	var text string
+	var types map[string]string
+	eventually(t, "the client's answer is counted: it is sent after what the client got is seen", func() bool {
+		text, types = scrape(t, a)
+		return types["meshd_xds_answer_time_seconds"] != ""
+	})
 	served := documented(t, "Served")
 	for name, typ := range types {
 		switch {
