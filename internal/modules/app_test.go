@@ -80,16 +80,8 @@ func (a *app) firstAnswer(t testing.TB) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	c, err := xdsclient.Connect(ctx, a.address(t, "--grpc-addr"), xdsclient.Options{
-		NodeID: "sidecar~10.244.7.1~echo-1.default~default.svc.cluster.local", Metadata: map[string]any{"NAMESPACE": "default"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := a.sidecar(ctx, t)
 	defer c.Close()
-	if err := c.Subscribe(resource.ClusterType); err != nil {
-		t.Fatal(err)
-	}
 	state, err := c.Wait(ctx, "clusters", func(s xdsclient.State) bool { return len(s.Of(resource.ClusterType)) > 0 })
 	if err != nil {
 		t.Fatal(err)
@@ -102,6 +94,22 @@ func (a *app) firstAnswer(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return string(out)
+}
+
+// sidecar is a client that asks for all clusters. What it has not said before it is closed, the server may never hear.
+func (a *app) sidecar(ctx context.Context, t testing.TB) *xdsclient.Client {
+	t.Helper()
+	c, err := xdsclient.Connect(ctx, a.address(t, "--grpc-addr"), xdsclient.Options{
+		NodeID: "sidecar~10.244.7.1~echo-1.default~default.svc.cluster.local", Metadata: map[string]any{"NAMESPACE": "default"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Subscribe(resource.ClusterType); err != nil {
+		c.Close()
+		t.Fatal(err)
+	}
+	return c
 }
 
 // freePort gives a port that nobody had a moment ago, for a client that must know it before it is bound.
