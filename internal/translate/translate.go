@@ -21,6 +21,17 @@ type Recipe struct {
 	Key any
 	// Build makes the resource. It may be called from any goroutine, and at most once per distinct name and key.
 	Build func() (proto.Message, error)
+	// Pieces gives the same resource in pieces, for one that is large and has much in common with others: messages of its
+	// type whose encodings, one behind the other, are that of what Build makes. Nil, or giving nil, is to be built whole.
+	Pieces func() []Piece
+}
+
+// Piece is a part of a resource, of the resource's own type.
+type Piece struct {
+	// Key is everything that Build reads, as that of a Recipe. The piece may be part of resources of any name.
+	Key any
+	// Build makes the piece, at most once as long as a resource has it.
+	Build func() (proto.Message, error)
 }
 
 // Generator makes the resources of one type for one flavor of client.

@@ -24,7 +24,7 @@ const TypeURL = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
 const maxDirectResponse = 1 << 20
 
 // New makes the generator of route configurations for sidecars.
-func New() translate.Generator { return translate.Typed(generator{}) }
+func New() translate.Generator { return translate.Typed(generator{newTables()}) }
 
 // class is what routes depend on of a proxy: which short names it may use for services, and which addresses. It is
 // zero for proxies that stand alone: their routes are said by objects that are not read yet.
@@ -36,7 +36,7 @@ type class struct {
 	scope snapshot.Scope
 }
 
-type generator struct{}
+type generator struct{ tables *tables }
 
 func (generator) TypeURL() string      { return TypeURL }
 func (generator) Flavor() model.Flavor { return model.FlavorEnvoy }
@@ -76,7 +76,7 @@ type serviceKey struct {
 	service *snapshot.Service
 }
 
-func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
+func (g generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Recipe, bool) {
 	hostname, number, ok := names.ParseRoute(name)
 	if !ok || !c.sidecar {
 		return translate.Recipe{}, false
@@ -95,6 +95,7 @@ func (generator) Named(s *snapshot.Snapshot, c class, name string) (translate.Re
 				out := b.forPort(name, ps, c)
 				return out, b.Err()
 			},
+			Pieces: func() []translate.Piece { return g.pieces(name, s.Mesh(), ps, c) },
 		}, true
 	}
 	service := view.Service(hostname)
@@ -153,8 +154,7 @@ func (b *builder) forPort(name string, ps *snapshot.PortServices, c class) *rout
 	seen := taken{}
 	var hosts []*routev3.VirtualHost
 	for _, service := range ps.Services {
-		port, _ := service.Port(ps.Number)
-		if service.Resolution == model.ResolutionDNS || !port.Protocol.IsHTTP() && port.Protocol != model.ProtocolAuto {
+		if !hasHost(service, ps.Number) {
 			continue
 		}
 		if domains := seen.claim(domains(service, c)); len(domains) > 0 {
@@ -163,6 +163,12 @@ func (b *builder) forPort(name string, ps *snapshot.PortServices, c class) *rout
 	}
 	slices.SortStableFunc(hosts, func(a, b *routev3.VirtualHost) int { return cmp.Compare(a.Name, b.Name) })
 	return configuration(name, append(hosts, b.anythingElse()))
+}
+
+// hasHost reports whether a service may be spoken to in HTTP on a port.
+func hasHost(service *snapshot.Service, number uint32) bool {
+	port, _ := service.Port(number)
+	return service.Resolution != model.ResolutionDNS && (port.Protocol.IsHTTP() || port.Protocol == model.ProtocolAuto)
 }
 
 // forService takes every host name: the listener has told by the address which service is meant.

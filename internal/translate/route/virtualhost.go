@@ -11,9 +11,14 @@ import (
 	"github.com/meshd/meshd/internal/translate/names"
 )
 
+// hostName names the virtual host of a service, and is what hosts are sorted by.
+func hostName(service *model.Service, port uint32) string {
+	return service.Hostname + ":" + strconv.FormatUint(uint64(port), 10)
+}
+
 // virtualHost sends all requests for a service to its cluster.
 func (b *builder) virtualHost(service *model.Service, port uint32, domains []string) *routev3.VirtualHost {
-	name := service.Hostname + ":" + strconv.FormatUint(uint64(port), 10)
+	name := hostName(service, port)
 	return &routev3.VirtualHost{
 		Name:                       name,
 		Domains:                    domains,

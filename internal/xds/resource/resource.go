@@ -27,6 +27,9 @@ type Resource struct {
 	hash    uint64
 	frame   mem.Buffer // the end of delta: they share their bytes
 	delta   mem.Buffer
+	body    int // the length of the message itself, with which both end
+	sum     digest
+	pieces  []*Resource // what it was put together from, kept for others who have the same
 }
 
 // digest is the identity of a resource's content.
@@ -101,27 +104,39 @@ func serialise(typeURL, name string, msg proto.Message) (serialised, digest, err
 	if err != nil {
 		return serialised{}, sum, fmt.Errorf("serialise: %w", err)
 	}
+	out := enclose(typeURL, name, [][]byte{body})
+	h := sha256.New()
+	h.Write([]byte(name))
+	h.Write([]byte{0})
+	h.Write(out.bytes[out.head:])
+	h.Sum(sum[:0])
+	return out, sum, nil
+}
+
+// enclose gives the frame of a message that is serialised already, in one part or several.
+func enclose(typeURL, name string, parts [][]byte) serialised {
+	length := 0
+	for _, part := range parts {
+		length += len(part)
+	}
 	size := protowire.SizeTag(urlField) + protowire.SizeBytes(len(typeURL)) +
-		protowire.SizeTag(valueField) + protowire.SizeBytes(len(body))
+		protowire.SizeTag(valueField) + protowire.SizeBytes(length)
 	frame := protowire.SizeTag(framedField) + protowire.SizeBytes(size)
 	inner := protowire.SizeTag(nameField) + protowire.SizeBytes(len(name)) +
 		protowire.SizeTag(versionField) + protowire.SizeBytes(versionLen) + frame
-	out := serialised{head: protowire.SizeTag(framedField) + protowire.SizeBytes(inner) - frame, inner: inner, body: len(body)}
+	out := serialised{head: protowire.SizeTag(framedField) + protowire.SizeBytes(inner) - frame, inner: inner, body: length}
 	b := make([]byte, out.head, out.head+frame)
 	b = protowire.AppendTag(b, framedField, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(size))
 	b = protowire.AppendTag(b, urlField, protowire.BytesType)
 	b = protowire.AppendString(b, typeURL)
 	b = protowire.AppendTag(b, valueField, protowire.BytesType)
-	b = protowire.AppendBytes(b, body)
+	b = protowire.AppendVarint(b, uint64(length))
+	for _, part := range parts {
+		b = append(b, part...)
+	}
 	out.bytes = b
-
-	h := sha256.New()
-	h.Write([]byte(name))
-	h.Write([]byte{0})
-	h.Write(b[out.head:])
-	h.Sum(sum[:0])
-	return out, sum, nil
+	return out
 }
 
 func newResource(name string, from serialised, sum digest) *Resource {
@@ -134,7 +149,7 @@ func newResource(name string, from serialised, sum digest) *Resource {
 	head = protowire.AppendTag(head, versionField, protowire.BytesType)
 	protowire.AppendString(head, version)
 	return &Resource{
-		name: name, hash: hash, version: version,
+		name: name, hash: hash, version: version, body: from.body, sum: sum,
 		frame: mem.SliceBuffer(from.bytes[from.head:]), delta: mem.SliceBuffer(from.bytes),
 	}
 }

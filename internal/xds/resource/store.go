@@ -67,7 +67,7 @@ func (s *Store) Stats() Stats {
 const minSweep = 256
 
 // intern gives the resource of that content, this one or an equal one made before.
-func (s *Store) intern(name string, from serialised, sum digest) *Resource {
+func (s *Store) intern(name string, from serialised, sum digest, pieces []*Resource) *Resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.content[sum].Value(); r != nil {
@@ -75,6 +75,7 @@ func (s *Store) intern(name string, from serialised, sum digest) *Resource {
 		return r
 	}
 	r := newResource(name, from, sum)
+	r.pieces = pieces
 	s.content[sum] = weak.Make(r)
 	if len(s.content) > s.sweepAt {
 		for k, p := range s.content {
@@ -128,29 +129,51 @@ type entry struct {
 // Get gives the resource of a recipe, built at most once as long as someone refers to it. An error names the resource; a recipe
 // that failed is not tried again while it keeps being asked for.
 func (p *Pool) Get(r translate.Recipe) (*Resource, error) {
+	made, how, err := p.get(r)
+	switch how {
+	case reused:
+		p.store.reused.Add(1)
+	case tried:
+		if err == nil {
+			p.store.generated.Add(1)
+		} else {
+			p.store.failed.Add(1)
+			p.report(Failure{Flavor: p.flavor, TypeURL: p.typeURL, Name: r.Name, Err: err})
+		}
+	}
+	return made, err
+}
+
+// how a resource was come by.
+type how uint8
+
+const (
+	tried  how = iota // it was made, or failed to be
+	reused            // it was made before
+	failed            // it failed before
+)
+
+func (p *Pool) get(r translate.Recipe) (*Resource, how, error) {
 	e, err := p.enter(r)
 	if err != nil {
-		p.fail(r.Name, err)
-		return nil, err
+		return nil, tried, err
 	}
 	defer p.leave(e)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if made := e.made.Value(); made != nil {
-		p.store.reused.Add(1)
-		return made, nil
+		return made, reused, nil
 	}
 	if e.err != nil {
-		return nil, e.err
+		return nil, failed, e.err
 	}
 	made, err := p.make(r)
 	if err != nil {
 		e.err = err
-		p.fail(r.Name, err)
-		return nil, err
+		return nil, tried, err
 	}
 	e.made = weak.Make(made)
-	return made, nil
+	return made, tried, nil
 }
 
 // Len counts the recipes that are remembered, dead ones included.
@@ -160,12 +183,12 @@ func (p *Pool) Len() int {
 	return len(p.entries)
 }
 
-func (p *Pool) fail(name string, err error) {
-	p.store.failed.Add(1)
-	p.report(Failure{Flavor: p.flavor, TypeURL: p.typeURL, Name: name, Err: err})
-}
-
 func (p *Pool) make(r translate.Recipe) (*Resource, error) {
+	if pieces, err := piecesOf(r); err != nil {
+		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
+	} else if pieces != nil {
+		return p.assemble(r.Name, pieces)
+	}
 	msg, err := build(r)
 	if err != nil {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
@@ -177,8 +200,7 @@ func (p *Pool) make(r translate.Recipe) (*Resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
-	p.store.generated.Add(1)
-	return p.store.intern(r.Name, from, sum), nil
+	return p.store.intern(r.Name, from, sum, nil), nil
 }
 
 // check says that a resource is not valid. A panic says so too.
