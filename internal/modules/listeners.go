@@ -103,7 +103,8 @@ func newPlaintextPort(in plaintextPortIn) plaintextPortOut {
 		},
 		Run: func(ctx context.Context) error {
 			served := make(chan error, 1)
-			go func() { served <- in.Server.Serve(admission.Patient(port)) }()
+			patient := admission.NewPort(port)
+			go func() { served <- in.Server.Serve(patient) }()
 			select {
 			case err := <-served:
 				return err
@@ -116,6 +117,7 @@ func newPlaintextPort(in plaintextPortIn) plaintextPortOut {
 				defer close(closed)
 				in.Server.GracefulStop()
 			}()
+			patient.CloseSilent()
 			drain, cancel := context.WithTimeout(context.Background(), in.Options.Drain+drainGrace)
 			defer cancel()
 			if err := in.XDS.Drain(drain, in.Options.Drain); err != nil {

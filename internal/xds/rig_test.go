@@ -260,7 +260,7 @@ func newRigWith(t testing.TB, limits admission.Options, options ...grpc.ServerOp
 		}
 	})
 	work.Go(func() {
-		if err := r.grpc.Serve(admission.Patient(listener)); err != nil {
+		if err := r.grpc.Serve(admission.NewPort(listener)); err != nil {
 			t.Errorf("Serve: %v", err)
 		}
 	})

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"net"
 	"time"
 
 	"google.golang.org/grpc"
@@ -53,21 +52,4 @@ func (c Connections) ServerOptions(maxAge time.Duration) []grpc.ServerOption {
 		options = append(options, grpc.MaxRecvMsgSize(c.RequestSize))
 	}
 	return options
-}
-
-// Patient makes the connections of a listener ones that wait for a client that does not read, as long as it lives.
-//
-// gRPC takes the Timeout of its sign of life for TCP's as well (TCP_USER_TIMEOUT), with which Linux also ends a
-// connection whose client answers but has no room for more: one that is slow, or held up by its machine. gRPC cannot be
-// told, but it sets that only on a TCP connection that it can see.
-func Patient(l net.Listener) net.Listener { return patient{l} }
-
-type patient struct{ net.Listener }
-
-func (l patient) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return struct{ net.Conn }{conn}, nil
 }
