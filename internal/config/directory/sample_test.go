@@ -33,8 +33,12 @@ func TestSample(t *testing.T) {
 	for _, slice := range r.view.EndpointSlices.List() {
 		for _, e := range slice.Endpoints {
 			pod, ok := r.view.Pods.Get(model.NamespacedName{Namespace: e.TargetRef.Namespace, Name: e.TargetRef.Name})
-			if !ok || pod.Status.PodIP != e.Addresses[0] || pod.Spec.NodeName != *e.NodeName {
+			if !ok || pod.Status.PodIP != e.Addresses[0] {
 				t.Errorf("endpoint %s of slice %s has no pod that fits", e.Addresses[0], slice.Name)
+				continue
+			}
+			if _, ok := r.view.Nodes.Get(model.NamespacedName{Name: pod.Spec.NodeName}); !ok {
+				t.Errorf("pod %s is on node %s, which is not there", pod.Name, pod.Spec.NodeName)
 			}
 		}
 	}
