@@ -30,7 +30,7 @@ func run(only []string) error {
 	}
 	defer os.RemoveAll(dir)
 	failed := 0
-	for _, r := range append(reverts(), discovery()...) {
+	for _, r := range all() {
 		if len(only) > 0 && !slices.Contains(only, r.name) {
 			continue
 		}
@@ -50,20 +50,31 @@ func run(only []string) error {
 	return nil
 }
 
+func all() []revert { return append(reverts(), discovery()...) }
+
 func (r revert) test() string { return "Case" + r.name }
+
+// apply gives the file without the guard, from the tree below root.
+func (r revert) apply(root string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(root, r.file))
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(text, []byte(r.old)); n != 1 {
+		return nil, fmt.Errorf("%s has the text to take away %d times, want once", r.file, n)
+	}
+	return bytes.Replace(text, []byte(r.old), []byte(r.new), 1), nil
+}
 
 // try runs the case's test against the code without its guard. It is an error if the test passes, or if it does not
 // fail for its own reasons.
 func (r revert) try(dir string) error {
-	text, err := os.ReadFile(r.file)
+	text, err := r.apply(".")
 	if err != nil {
 		return err
 	}
-	if n := bytes.Count(text, []byte(r.old)); n != 1 {
-		return fmt.Errorf("%s has the text to take away %d times, want once", r.file, n)
-	}
 	changed := filepath.Join(dir, filepath.Base(r.file))
-	if err := os.WriteFile(changed, bytes.Replace(text, []byte(r.old), []byte(r.new), 1), 0o600); err != nil {
+	if err := os.WriteFile(changed, text, 0o600); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(r.file)
