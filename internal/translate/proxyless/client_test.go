@@ -53,10 +53,13 @@ func (a *ads) StreamAggregatedResources(stream discoveryv3.AggregatedDiscoverySe
 			}
 			return err
 		}
-		if request.GetErrorDetail() != nil {
-			a.mu.Lock()
-			a.refused = append(a.refused, request.GetTypeUrl()+": "+request.GetErrorDetail().GetMessage())
-			a.mu.Unlock()
+		if refusal := request.GetErrorDetail(); refusal != nil {
+			// A client that is being closed refuses what it has no use for any more.
+			if refusal.GetMessage() != "xdsChannel is closed" {
+				a.mu.Lock()
+				a.refused = append(a.refused, request.GetTypeUrl()+": "+refusal.GetMessage())
+				a.mu.Unlock()
+			}
 			continue
 		}
 		if proxy == nil {
