@@ -61,12 +61,19 @@ type Generator interface {
 type Listing struct {
 	// Scope says whose services and ports there are.
 	Scope snapshot.Scope
+	// Shared is all that Service and Port read of the class, as a comparable value: classes in which it is equal share what
+	// these find. Make it first and let them see nothing else of the class, so that what is forgotten is missing for all to
+	// see. Nil for what no two classes share.
+	Shared any
 	// Service lists what comes of one service.
 	Service func(*snapshot.Snapshot, *snapshot.Service) []Recipe
 	// Port lists what comes of the services that have a port of one number.
 	Port func(*snapshot.Snapshot, *snapshot.PortServices) []Recipe
 	// Rest lists everything else.
 	Rest func(*snapshot.Snapshot) []Recipe
+	// Finish, if not nil, makes the recipe for this class of one that Service or Port gave, which may be no more than a name
+	// and a key.
+	Finish func(*snapshot.Mesh, Recipe) Recipe
 }
 
 // All lists everything, part by part, in a stable order.
@@ -74,16 +81,41 @@ func (l Listing) All(s *snapshot.Snapshot) []Recipe {
 	var out []Recipe
 	if l.Service != nil {
 		for _, service := range s.View(l.Scope).Services() {
-			out = append(out, l.Service(s, service)...)
+			out = append(out, l.Finished(s.Mesh(), l.Service(s, service))...)
 		}
 	}
 	if l.Port != nil {
 		for _, port := range s.View(l.Scope).Ports() {
-			out = append(out, l.Port(s, port)...)
+			out = append(out, l.Finished(s.Mesh(), l.Port(s, port))...)
 		}
 	}
 	if l.Rest != nil {
 		out = append(out, l.Rest(s)...)
 	}
 	return out
+}
+
+// Finished makes what Service or Port gave the recipes of the class.
+func (l Listing) Finished(mesh *snapshot.Mesh, recipes []Recipe) []Recipe {
+	if l.Finish == nil {
+		return recipes
+	}
+	out := make([]Recipe, len(recipes))
+	for i, r := range recipes {
+		out[i] = l.Finish(mesh, r)
+	}
+	return out
+}
+
+// Has says that the listing has parts of a kind.
+func (l Listing) Has(k snapshot.PartKind) bool {
+	switch k {
+	case snapshot.PartService:
+		return l.Service != nil
+	case snapshot.PartPort:
+		return l.Port != nil
+	case snapshot.PartRest:
+		return l.Rest != nil
+	}
+	return false
 }

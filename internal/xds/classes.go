@@ -49,10 +49,15 @@ type generation struct {
 	mu      sync.Mutex
 	classes map[classKey]*class
 	deltas  map[*snapshot.Snapshot]*snapshot.Delta // what differs from older snapshots
+	// differences are those of listings, found once for all classes that share them.
+	differences map[differenceKey]*difference
 }
 
 func newGeneration(s *snapshot.Snapshot, before *generation, w *workers) *generation {
-	g := &generation{snapshot: s, workers: w, classes: map[classKey]*class{}, deltas: map[*snapshot.Snapshot]*snapshot.Delta{}}
+	g := &generation{
+		snapshot: s, workers: w, classes: map[classKey]*class{},
+		deltas: map[*snapshot.Snapshot]*snapshot.Delta{}, differences: map[differenceKey]*difference{},
+	}
 	if before != nil {
 		before.mu.Lock()
 		g.before = maps.Clone(before.classes) // streams that are late may still add to those

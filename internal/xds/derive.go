@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/meshd/meshd/internal/snapshot"
@@ -25,7 +26,7 @@ func (c *class) derive() {
 	c.workers.enter()
 	defer c.workers.leave()
 	if last.value == c.value && !delta.Mesh && !was.rough {
-		if now, ok := c.incremental(last.snapshot, was, was.readers.Touched(delta)); ok {
+		if now, ok := c.incremental(g, last.snapshot, was); ok {
 			c.set(now)
 			return
 		}
@@ -55,34 +56,45 @@ func (c *class) scratch(was classState) classState {
 }
 
 // incremental makes the parts of a class that are touched. It is false if that is not enough.
-func (c *class) incremental(old *snapshot.Snapshot, was classState, touched map[snapshot.Part]struct{}) (classState, bool) {
+func (c *class) incremental(g *generation, old *snapshot.Snapshot, was classState) (classState, bool) {
+	touched := was.readers.Touched(g.since(old))
 	if len(touched) == 0 {
 		return was, true
 	}
 	defer c.push.Generate(c.generator.typ.Short).End()
 	before, m := c.maker(old, was), c.maker(c.snapshot, was)
+	var added []string
 	gone := map[string]struct{}{}
 	for part := range touched {
-		// What a part gave and read is found by asking it again: it reads the old snapshot, and nothing else.
 		if part.Kind == snapshot.PartName {
 			_, _, reads, _ := before.find(part.Name)
 			m.rename(part.Name, reads)
 			continue
 		}
-		if !was.listed {
+		if !was.listed || !m.listing.Has(part.Kind) {
 			continue
 		}
-		recipes, reads, err := before.list(part)
-		if err != nil || m.relist(part, reads) != nil {
+		d := g.difference(part, before, m)
+		if d.err != nil {
 			return was, false
 		}
-		for _, r := range recipes {
-			gone[r.Name] = struct{}{}
+		m.rereads = append(m.rereads, snapshot.Reread{Part: part, Was: d.was, Is: d.is})
+		for _, name := range d.gone {
+			gone[name] = struct{}{}
 		}
+		for _, r := range d.changed {
+			if _, twice := m.all[r.Name]; twice {
+				return was, false
+			}
+			if made := m.finish(part, r); made != nil {
+				m.all[r.Name] = made
+			}
+		}
+		added = append(added, d.added...)
 	}
-	for name := range m.all {
+	for _, name := range added {
 		if _, moved := gone[name]; !moved && was.all.Get(name) != nil {
-			return was, false // a part that is not touched gives the name too
+			return was, false // another part gives the name too
 		}
 	}
 	for name := range gone {
@@ -90,7 +102,84 @@ func (c *class) incremental(old *snapshot.Snapshot, was classState, touched map[
 			m.all[name] = nil
 		}
 	}
-	return m.done(), !m.state.rough
+	return m.done(), true
+}
+
+// difference is what is another in one part of a listing than it was, before recipes are finished.
+type difference struct {
+	once    sync.Once
+	changed []translate.Recipe // those that came among them
+	added   []string
+	gone    []string
+	was, is snapshot.Reads
+	err     error // it cannot be listed
+}
+
+// differenceKey tells differences apart: classes that share parts have them in common.
+type differenceKey struct {
+	generator *generator
+	shared    any
+	part      snapshot.Part
+	old       *snapshot.Snapshot
+}
+
+// difference compares a part of a listing with what it was, once for all classes that share it. What it was is found by
+// listing it again: it reads the old snapshot, and nothing else.
+func (g *generation) difference(part snapshot.Part, before, now *maker) *difference {
+	k := differenceKey{now.c.generator, now.listing.Shared, part, before.plain}
+	if k.shared == nil || part.Kind == snapshot.PartRest {
+		k.shared = now.c // of this class alone
+	}
+	g.mu.Lock()
+	d := g.differences[k]
+	if d == nil {
+		d = &difference{}
+		g.differences[k] = d
+	}
+	g.mu.Unlock()
+	d.once.Do(func() { d.fill(part, before, now) })
+	return d
+}
+
+func (d *difference) fill(part snapshot.Part, before, now *maker) {
+	old, was, err := before.list(part)
+	if err != nil {
+		d.err = err
+		return
+	}
+	recipes, is, err := now.list(part)
+	if err != nil {
+		d.err = err
+		return
+	}
+	d.was, d.is = was, is
+	d.err = recovered(now.c.generator, "compare", part.Name, func() { // keys that cannot be compared
+		keys := make(map[string]any, len(old))
+		for _, r := range old {
+			if _, twice := keys[r.Name]; !twice {
+				keys[r.Name] = r.Key
+			}
+		}
+		seen := make(map[string]struct{}, len(recipes))
+		for _, r := range recipes {
+			if _, twice := seen[r.Name]; twice {
+				continue
+			}
+			seen[r.Name] = struct{}{}
+			key, had := keys[r.Name]
+			if !had {
+				d.added = append(d.added, r.Name)
+			}
+			if !had || key != r.Key {
+				d.changed = append(d.changed, r)
+			}
+		}
+		for name := range keys {
+			if _, still := seen[name]; !still {
+				d.gone = append(d.gone, name)
+			}
+		}
+	})
 }
 
 // maker makes parts of a class.
@@ -150,24 +239,38 @@ func (m *maker) list(part snapshot.Part) (recipes []translate.Recipe, reads snap
 	return recipes, m.reads.Take(part), err
 }
 
-// relist makes the resources of a part, which read something else before.
-func (m *maker) relist(part snapshot.Part, before snapshot.Reads) error {
+// relist makes the resources of a part.
+func (m *maker) relist(part snapshot.Part) error {
 	recipes, reads, err := m.list(part)
 	if err != nil {
 		return err
 	}
-	m.rereads = append(m.rereads, snapshot.Reread{Part: part, Was: before, Is: reads})
+	m.rereads = append(m.rereads, snapshot.Reread{Part: part, Is: reads})
 	for i, r := range recipes {
 		if _, twice := m.all[r.Name]; twice {
 			ofAnother := !slices.ContainsFunc(recipes[:i], func(o translate.Recipe) bool { return o.Name == r.Name })
 			m.state.rough = m.state.rough || ofAnother
 			continue
 		}
-		if made := m.make(r); made != nil {
+		if made := m.finish(part, r); made != nil {
 			m.all[r.Name] = made
 		}
 	}
 	return nil
+}
+
+// finish makes the resource of a recipe that a part gave, as make does.
+func (m *maker) finish(part snapshot.Part, r translate.Recipe) *resource.Resource {
+	if m.listing.Finish == nil || part.Kind == snapshot.PartRest {
+		return m.make(r)
+	}
+	name := r.Name
+	if err := recovered(m.c.generator, "list", name, func() { r = m.listing.Finish(m.plain.Mesh(), r) }); err != nil {
+		m.c.generator.fail(name, err)
+		m.hold(name, err)
+		return m.state.get(name)
+	}
+	return m.make(r)
 }
 
 // listAll makes the resources of all parts. Of one that cannot be listed they stay as they were, and as long as that is
@@ -185,7 +288,7 @@ func (m *maker) listAll() {
 	m.state.listed, m.state.rough = true, false
 	var failed error
 	for _, part := range parts {
-		if err := m.relist(part, snapshot.Reads{}); err != nil {
+		if err := m.relist(part); err != nil {
 			m.c.generator.fail(part.Name, err)
 			m.hold(part.Name, err)
 			failed = err

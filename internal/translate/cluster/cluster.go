@@ -52,12 +52,14 @@ func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
 }
 
 func (generator) List(c class) translate.Listing {
+	shared := class{sidecar: c.sidecar, istioBuild: c.istioBuild, scope: c.scope}
 	return translate.Listing{
-		Scope: c.scope,
+		Scope:  c.scope,
+		Shared: shared,
 		Service: func(s *snapshot.Snapshot, service *snapshot.Service) []translate.Recipe {
 			var out []translate.Recipe
 			for _, port := range outboundPorts(service) {
-				out = append(out, outbound(s.Mesh(), service, port, c))
+				out = append(out, outbound(s.Mesh(), service, port, shared))
 			}
 			return out
 		},

@@ -104,15 +104,18 @@ func (generator) List(c class) translate.Listing {
 	if !c.sidecar {
 		return translate.Listing{}
 	}
+	planned := class{families: c.families, self: c.self, reserved: c.reserved, scope: c.scope}
 	return translate.Listing{
-		Scope: c.scope,
+		Scope:  c.scope,
+		Shared: planned,
 		Port: func(s *snapshot.Snapshot, ps *snapshot.PortServices) []translate.Recipe {
 			var out []translate.Recipe
-			for _, p := range plansOf(s.Mesh(), s.View(c.scope), ps, c) {
-				out = append(out, outbound(s.Mesh(), p, c))
+			for _, p := range plansOf(s.Mesh(), s.View(planned.scope), ps, planned) {
+				out = append(out, translate.Recipe{Name: names.Listener(p.address, p.port), Key: p})
 			}
 			return out
 		},
+		Finish: func(mesh *snapshot.Mesh, r translate.Recipe) translate.Recipe { return outbound(mesh, r.Key.(plan), c) },
 		Rest: func(s *snapshot.Snapshot) []translate.Recipe {
 			var out []translate.Recipe
 			for _, name := range []string{names.VirtualOutbound, names.VirtualInbound} {
