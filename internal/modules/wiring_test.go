@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
 	"github.com/meshd/meshd/internal/lifecycle"
@@ -37,9 +38,13 @@ func TestConstructionIsPure(t *testing.T) {
 	}
 	build() // what is done once per process, such as reading the build's version, is done now
 	goroutines, files := runtime.NumGoroutine(), openFiles(t)
+	others := goleak.IgnoreCurrent() // those of tests before may end meanwhile
 	build()
-	if n := runtime.NumGoroutine(); n != goroutines {
+	if n := runtime.NumGoroutine(); n > goroutines {
 		t.Errorf("%d goroutines before, %d after", goroutines, n)
+	}
+	if err := goleak.Find(others); err != nil {
+		t.Error(err)
 	}
 	if now := openFiles(t); !slices.Equal(now, files) {
 		t.Errorf("open files before %v, after %v", files, now)
