@@ -76,7 +76,6 @@ func (st *stream) sent(r subscription.Response, began, made time.Time, err error
 	}
 	now := time.Now()
 	size := m.sent(r, now.Sub(began), now.Sub(made))
-	st.nothing(r)
 	st.lag.sent = len(st.lag.pushes) > 0
 	if st.lag.flying == nil {
 		st.lag.flying = map[string]push.Flight{}

@@ -245,12 +245,12 @@ func testSharedAcrossStreams(t *testing.T, p protocol) {
 	for name, want := range map[string]float64{
 		"meshd_xds_resources{cds}": 2 + classes, "meshd_xds_resources{eds}": 2, "meshd_xds_classes{cds}": classes, "meshd_xds_classes{lds}": 0,
 		"meshd_xds_references{cds}": 3 * streams, "meshd_xds_sharing_ratio{eds}": streams, "meshd_xds_streams{envoy}": streams,
-		"meshd_xds_queue_length": 0,
 	} {
 		if got := r.metric(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
+	r.eventually("nobody has to look at the snapshot any more", func() bool { return r.metric("meshd_xds_queue_length") == 0 })
 	// A change of one is one more.
 	r.set("cds a=2 b=1 own=1").publish()
 	r.eventually("the change is everywhere", func() bool { return r.metric("pilot_xds_pushes{cds}") == 2*streams })

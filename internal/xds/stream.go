@@ -240,6 +240,7 @@ func (st *stream) push() (sent bool, err error) {
 		st.looked()
 		return false, nil
 	}
+	st.nothing(r) // before the client knows it
 	made := time.Now()
 	st.place.Sending()
 	err = st.wire.send(r, st.classes[r.Type.URL].frames())
