@@ -220,7 +220,6 @@ func (st *stream) request(r request) error {
 		st.log.Warn("a client refused a response; it is not sent again until it changes",
 			zap.String("type", typ.Short), zap.String("nonce", in.Nonce), zap.String("reason", *in.Refused))
 	}
-	st.publish()
 	return nil
 }
 

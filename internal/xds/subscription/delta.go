@@ -101,7 +101,7 @@ func (s *sub) subscribe(names []string) bool {
 	}
 	names = slices.Clone(names)
 	slices.Sort(names)
-	var fresh []want
+	fresh := make([]want, 0, len(names))
 	for _, name := range slices.Compact(names) {
 		if name == all && s.canWildcard {
 			continue
@@ -112,7 +112,10 @@ func (s *sub) subscribe(names []string) bool {
 		}
 		fresh = append(fresh, want{name: name, resend: true, asked: true})
 	}
-	if len(fresh) > 0 {
+	switch {
+	case len(s.wants) == 0:
+		s.wants = fresh
+	case len(fresh) > 0:
 		s.wants = append(s.wants, fresh...)
 		slices.SortFunc(s.wants, func(a, b want) int { return strings.Compare(a.name, b.name) })
 	}

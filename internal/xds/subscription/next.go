@@ -249,6 +249,9 @@ func (s *sub) book(named []looked, out *outgoing, sum *resource.Sum) {
 	var part map[*resource.Resource]struct{} // what is in the response as part of the wildcard
 	removed := out.response.Removed          // by the wildcard
 	var stay []string                        // of that, what is still there for who asks for it by name
+	if len(out.response.Resources) == 0 {
+		out.response.Resources = make([]*resource.Resource, 0, len(named))
+	}
 	for _, l := range named {
 		w, r := l.want, l.resource
 		asked := w.asked
