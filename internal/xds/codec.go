@@ -1,6 +1,9 @@
 package xds
 
 import (
+	"slices"
+	"sync"
+
 	"google.golang.org/grpc/encoding"
 	protocodec "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -13,15 +16,29 @@ import (
 // Codec is the codec that a gRPC server must be made with (grpc.ForceServerCodecV2) to serve xDS. A response is sent
 // as the frames of its resources, shared by all streams, and a tail of a few bytes; every other message is left to
 // gRPC's ordinary proto codec.
-func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(protocodec.Name)} }
+func Codec() encoding.CodecV2 {
+	return codec{encoding.GetCodecV2(protocodec.Name), &sync.Pool{New: func() any { return new([]byte) }}}
+}
 
-type codec struct{ encoding.CodecV2 }
+type codec struct {
+	encoding.CodecV2
+	// scratch holds *[]byte that requests of several buffers are put together in. gRPC's own pool clears what it gives.
+	scratch *sync.Pool
+}
 
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	if in, ok := v.(*incoming); ok {
-		return in.read(data)
+	in, ok := v.(*incoming)
+	if !ok {
+		return c.CodecV2.Unmarshal(data, v)
 	}
-	return c.CodecV2.Unmarshal(data, v)
+	if len(data) == 1 {
+		return in.read(data[0].ReadOnlyData())
+	}
+	scratch := c.scratch.Get().(*[]byte)
+	defer c.scratch.Put(scratch)
+	*scratch = slices.Grow((*scratch)[:0], data.Len())[:data.Len()]
+	data.CopyTo(*scratch)
+	return in.read(*scratch)
 }
 
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {

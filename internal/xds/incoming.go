@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
@@ -34,67 +33,90 @@ type incoming struct {
 
 func newIncoming() *incoming { return &incoming{seed: maphash.MakeSeed(), last: map[string]uint64{}} }
 
-// read takes in a serialised request.
-func (in *incoming) read(data mem.BufferSlice) error {
-	buffer := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer buffer.Free()
-	b := buffer.ReadOnlyData()
-	var hash maphash.Hash
-	hash.SetSeed(in.seed)
+// read takes in a serialised request and keeps nothing of it. All names share one string: who keeps one of them for long
+// copies it.
+func (in *incoming) read(b []byte) error {
+	var runs nameRuns
 	var rest []byte
-	count := 0
-	if err := fields(b, func(name []byte) {
-		hash.Write(name)
-		hash.WriteByte(0)
-		count++
-	}, func(field []byte) { rest = append(rest, field...) }); err != nil {
-		return err
+	for len(b) > 0 {
+		if n := runs.take(b); n > 0 {
+			b = b[n:]
+			continue
+		}
+		_, _, n := protowire.ConsumeField(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		rest, b = append(rest, b[:n]...), b[n:]
 	}
 	in.request = &discoveryv3.DiscoveryRequest{}
 	if err := proto.Unmarshal(rest, in.request); err != nil {
 		return err
 	}
-	url, sum := in.request.GetTypeUrl(), hash.Sum64()
+	url, sum := in.request.GetTypeUrl(), runs.hash(in.seed)
 	last, known := in.last[url]
-	if in.same = known && last == sum && count >= manyNames; in.same {
+	if in.same = known && last == sum && runs.count >= manyNames; in.same {
 		return nil
 	}
 	if len(in.last) >= maxTypes {
 		clear(in.last)
 	}
 	in.last[url] = sum
-	names, valid := make([]string, 0, count), true
-	if err := fields(b, func(name []byte) {
-		valid = valid && utf8.Valid(name)
-		names = append(names, string(name))
-	}, func([]byte) {}); err != nil {
-		return err
-	}
-	if !valid {
-		return errors.New("a resource name is not UTF-8")
-	}
-	in.request.ResourceNames = names
-	return nil
+	var err error
+	in.request.ResourceNames, err = runs.names()
+	return err
 }
 
-// fields goes through the names of a serialised request, and through all other fields of it with their tags.
-func fields(b []byte, name, other func([]byte)) error {
-	for len(b) > 0 {
-		number, typ, tag := protowire.ConsumeTag(b)
-		if tag < 0 {
-			return protowire.ParseError(tag)
-		}
-		n := protowire.ConsumeFieldValue(number, typ, b[tag:])
+// nameRuns are the names of a request as they came: runs of fields, of which there is one as all clients write them.
+type nameRuns struct {
+	runs  [][]byte
+	count int
+}
+
+// nameTag begins a name.
+const nameTag = byte(namesField)<<3 | byte(protowire.BytesType)
+
+// take takes the names that a message begins with, and says how many bytes they are; 0 if it begins with something else.
+func (r *nameRuns) take(b []byte) int {
+	at := 0
+	for at < len(b) && b[at] == nameTag {
+		_, n := protowire.ConsumeBytes(b[at+1:])
 		if n < 0 {
-			return protowire.ParseError(n)
+			break
 		}
-		if number == namesField && typ == protowire.BytesType {
-			value, _ := protowire.ConsumeBytes(b[tag:])
-			name(value)
-		} else {
-			other(b[:tag+n])
-		}
-		b = b[tag+n:]
+		at += 1 + n
+		r.count++
 	}
-	return nil
+	if at > 0 {
+		r.runs = append(r.runs, b[:at])
+	}
+	return at
+}
+
+// hash is that of the names. Their lengths are in it, so that no two lists of names are the same bytes.
+func (r *nameRuns) hash(seed maphash.Seed) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for _, run := range r.runs {
+		h.Write(run)
+	}
+	return h.Sum64()
+}
+
+// names gives the names themselves.
+func (r *nameRuns) names() ([]string, error) {
+	out := make([]string, 0, r.count)
+	for _, run := range r.runs {
+		text := string(run)
+		for at := 0; at < len(text); {
+			name, n := protowire.ConsumeBytes(run[at+1:])
+			end := at + 1 + n
+			if !utf8.Valid(name) {
+				return nil, errors.New("a resource name is not UTF-8")
+			}
+			out = append(out, text[end-len(name):end])
+			at = end
+		}
+	}
+	return out, nil
 }

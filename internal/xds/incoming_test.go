@@ -77,7 +77,7 @@ func TestIncoming(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]byte{{0xff}, {0x1a, 5, 'a'}, {0x1a, 1, 0xff}, {0x0a, 1, 0xff}} {
-		if err := in.read(mem.BufferSlice{mem.SliceBuffer(bad)}); err == nil {
+		if err := in.read(bad); err == nil {
 			t.Errorf("%x is read", bad)
 		}
 	}
@@ -97,12 +97,11 @@ func TestSameNamesAreNotReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := mem.BufferSlice{mem.SliceBuffer(b)}
-	if err := in.read(data); err != nil {
+	if err := in.read(b); err != nil {
 		t.Fatal(err)
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		if err := in.read(data); err != nil || !in.same {
+		if err := in.read(b); err != nil || !in.same {
 			t.Fatal(err, in.same)
 		}
 	}); n > 30 {

@@ -240,10 +240,12 @@ func (s *sub) replace(names []string, first bool) (added, dropped bool) {
 			kept++
 		case s.set != nil && s.set.Get(name) != nil:
 			// It came with the wildcard.
-			wants = append(wants, want{name: name, sent: s.set.Get(name).Hash()})
+			has := s.set.Get(name)
+			wants = append(wants, want{name: has.Name(), sent: has.Hash()})
 			s.unsure = true
 		default:
-			wants = append(wants, want{name: name, resend: true})
+			// The request that it came with is not kept for it.
+			wants = append(wants, want{name: strings.Clone(name), resend: true})
 			added = true
 		}
 	}
