@@ -77,7 +77,7 @@ func TestPieces(t *testing.T) {
 				}
 				pieced++
 				var got []byte
-				for _, piece := range pieces {
+				for _, piece := range pieces.All() {
 					b := marshal(t, piece.Build)
 					if was, ok := known[piece.Key]; ok && !bytes.Equal(was, b) {
 						t.Fatalf("edit %d: route %s of %s: a piece is another under the key it had: %+v", edit, recipe.Name, p.DNSDomain, piece.Key)

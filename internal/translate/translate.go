@@ -6,6 +6,8 @@
 package translate
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/meshd/meshd/internal/model"
@@ -21,10 +23,21 @@ type Recipe struct {
 	Key any
 	// Build makes the resource. It may be called from any goroutine, and at most once per distinct name and key.
 	Build func() (proto.Message, error)
-	// Pieces gives the same resource in pieces, for one that is large and has much in common with others: messages of its
-	// type whose encodings, one behind the other, are that of what Build makes. Nil, or giving nil, is to be built whole.
-	Pieces func() []Piece
+	// Pieces gives the same resource in pieces, for one that is large and has much in common with others. Nil, or giving nil,
+	// is to be built whole.
+	Pieces func() *Pieces
 }
+
+// Pieces are messages of a resource's type whose encodings, one behind the other, are that of what the recipe builds.
+type Pieces struct {
+	// Common are pieces that several resources have in common, those of Instead excepted.
+	Common *PieceList
+	// Instead holds the pieces that this resource has in the place of common ones, by their index.
+	Instead map[int]Piece
+}
+
+// PieceList is a list of pieces, known again by its address: what it came to is remembered as long as the list is in use.
+type PieceList struct{ Pieces []Piece }
 
 // Piece is a part of a resource, of the resource's own type.
 type Piece struct {
@@ -32,6 +45,15 @@ type Piece struct {
 	Key any
 	// Build makes the piece, at most once as long as a resource has it.
 	Build func() (proto.Message, error)
+}
+
+// All gives the pieces in order.
+func (p *Pieces) All() []Piece {
+	out := slices.Clone(p.Common.Pieces)
+	for i, piece := range p.Instead {
+		out[i] = piece
+	}
+	return out
 }
 
 // Generator makes the resources of one type for one flavor of client.

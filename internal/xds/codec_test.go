@@ -43,7 +43,7 @@ func TestCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if &bytes[0].ReadOnlyData()[0] != &list[0].Frame().ReadOnlyData()[0] {
+	if &bytes[0].ReadOnlyData()[0] != &list[0].Frame()[0].ReadOnlyData()[0] {
 		t.Error("the frame was copied")
 	}
 	var got discoveryv3.DiscoveryResponse
@@ -83,7 +83,7 @@ func TestDeltaCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared, frame := bytes[0].ReadOnlyData(), list[0].Frame().ReadOnlyData()
+	shared, frame := bytes[0].ReadOnlyData(), list[0].Frame()[0].ReadOnlyData()
 	if &shared[len(shared)-len(frame)] != &frame[0] {
 		t.Error("the frame was copied")
 	}

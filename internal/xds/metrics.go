@@ -120,7 +120,7 @@ func (m *metrics) sent(r subscription.Response, all, sending time.Duration) (siz
 	m.pushTime.WithLabelValues(r.Type.Short).Observe(all.Seconds())
 	m.sendTime.Observe(sending.Seconds())
 	for _, res := range r.Resources {
-		size += res.Frame().Len()
+		size += res.Size()
 	}
 	m.configSize.WithLabelValues(r.Type.URL).Observe(float64(size))
 	return size

@@ -95,7 +95,7 @@ func (g generator) Named(s *snapshot.Snapshot, c class, name string) (translate.
 				out := b.forPort(name, ps, c)
 				return out, b.Err()
 			},
-			Pieces: func() []translate.Piece { return g.pieces(name, s.Mesh(), ps, c) },
+			Pieces: func() *translate.Pieces { return g.pieces(s.Mesh(), ps, c) },
 		}, true
 	}
 	service := view.Service(hostname)

@@ -15,7 +15,7 @@ type chunk struct {
 	sum     Sum
 	claimed bool
 
-	frames, deltaFrames func() mem.Buffer
+	frames, deltaFrames func() mem.BufferSlice
 }
 
 // perChunk is how many resources a chunk has on average. The frames of that many clusters are about as much as is written to
@@ -37,32 +37,38 @@ func newChunk(list []*Resource) *chunk {
 		c.sum.Add(r)
 		c.claimed = c.claimed || r.Claimed()
 	}
-	c.frames = sync.OnceValue(func() mem.Buffer { return join(c.list, (*Resource).Frame) })
-	c.deltaFrames = sync.OnceValue(func() mem.Buffer { return join(c.list, (*Resource).DeltaFrame) })
+	c.frames = sync.OnceValue(func() mem.BufferSlice { return join(c.list, false) })
+	c.deltaFrames = sync.OnceValue(func() mem.BufferSlice { return join(c.list, true) })
 	return c
 }
 
 // unshared makes a chunk for a set that nobody else has.
 func unshared(list []*Resource) *chunk { return newChunk(slices.Clip(list)) }
 
-// join copies frames into one buffer.
-func join(list []*Resource, frame func(*Resource) mem.Buffer) mem.Buffer {
-	if len(list) == 1 {
-		return frame(list[0])
+// join copies frames into as few buffers as there can be. What is in pieces stays in them.
+func join(list []*Resource, delta bool) mem.BufferSlice {
+	var out mem.BufferSlice
+	for len(list) > 0 {
+		n, size := 0, 0
+		for n < len(list) && len(list[n].pieces) == 0 {
+			size += list[n].buffer(delta).Len()
+			n++
+		}
+		if n <= 1 {
+			out, list = list[0].appendFrame(out, delta), list[1:]
+			continue
+		}
+		joined := make([]byte, 0, size)
+		for _, r := range list[:n] {
+			joined = append(joined, r.buffer(delta).ReadOnlyData()...)
+		}
+		out, list = append(out, mem.SliceBuffer(joined)), list[n:]
 	}
-	size := 0
-	for _, r := range list {
-		size += frame(r).Len()
-	}
-	out := make([]byte, 0, size)
-	for _, r := range list {
-		out = append(out, frame(r).ReadOnlyData()...)
-	}
-	return mem.SliceBuffer(out)
+	return out
 }
 
 // Frames gives the frames of resources, in order and for one of the protocols, with room for extra buffers behind them.
-// Where all of a chunk of the set is among them, its frames are one buffer that is made once for all who send it. The
+// Where all of a chunk of the set is among them, its frames are joined, once for all who send it. The
 // set may be nil.
 func (s *Set) Frames(list []*Resource, delta bool, extra int) mem.BufferSlice {
 	var rest []*chunk
@@ -81,16 +87,11 @@ func (s *Set) Frames(list []*Resource, delta bool, extra int) mem.BufferSlice {
 			if delta {
 				frames = rest[0].deltaFrames
 			}
-			out = append(out, frames())
+			out = append(out, frames()...)
 			list, rest = list[len(rest[0].list):], rest[1:]
 			continue
 		}
-		frame := first.frame
-		if delta {
-			frame = first.delta
-		}
-		out = append(out, frame)
-		list = list[1:]
+		out, list = first.appendFrame(out, delta), list[1:]
 	}
 	return out
 }

@@ -1,17 +1,25 @@
 package resource
 
 import (
-	"crypto/sha256"
 	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	"google.golang.org/grpc/mem"
 
 	"github.com/meshd/meshd/internal/translate"
 )
+
+// A piece is a resource without a name and without frames: it is the message alone, which is sent behind the beginning
+// of each resource that it is a piece of. So large resources that have most in common are there once, and not copied.
 
 // pieceKey tells pieces from resources that have no name.
 type pieceKey struct{ key any }
 
 // piecesOf turns a panic of a translator into an error.
-func piecesOf(r translate.Recipe) (pieces []translate.Piece, err error) {
+func piecesOf(r translate.Recipe) (pieces *translate.Pieces, err error) {
 	if r.Pieces == nil {
 		return nil, nil
 	}
@@ -23,28 +31,97 @@ func piecesOf(r translate.Recipe) (pieces []translate.Piece, err error) {
 	return r.Pieces(), nil
 }
 
-// assemble puts a resource together. Its pieces are resources without a name, which live as long as one that has them;
-// each was checked when it was made, and the identity of the whole is that of all of them in their order.
-func (p *Pool) assemble(name string, pieces []translate.Piece) (*Resource, error) {
-	made, parts := make([]*Resource, len(pieces)), make([][]byte, len(pieces))
-	h := sha256.New()
-	h.Write([]byte(name))
-	h.Write([]byte{1}) // a whole one has 0
-	for i, piece := range pieces {
-		r, _, err := p.get(translate.Recipe{Key: pieceKey{piece.Key}, Build: piece.Build})
-		if err != nil {
-			return nil, fmt.Errorf("resource %q: a piece: %w", name, err)
-		}
-		h.Write(r.sum[:])
-		made[i], parts[i] = r, r.message()
+// assemble puts a resource together. Its pieces live as long as one that has them; each was checked when it was made, and
+// the identity of the whole is that of all of them in their order.
+func (p *Pool) assemble(name string, pieces *translate.Pieces) (*Resource, error) {
+	common, err := p.common(pieces.Common)
+	if err != nil {
+		return nil, err
 	}
-	var sum digest
-	h.Sum(sum[:0])
-	return p.store.intern(name, enclose(p.typeURL, name, parts), sum, made), nil
+	parts := slices.Clone(common)
+	for i, piece := range pieces.Instead {
+		if parts[i], err = p.piece(piece); err != nil {
+			return nil, err
+		}
+	}
+	size := 0
+	sums := make([]byte, 0, len(parts)*len(digest{}))
+	for _, part := range parts {
+		size += part.size
+		sums = append(sums, part.sum[:]...)
+	}
+	return p.store.intern(identify(name, assembled, sums), func(sum digest) *Resource {
+		r := newResource(name, enclose(p.typeURL, name, nil, size), sum)
+		r.pieces = parts
+		return r
+	}), nil
 }
 
-// message is the serialised message, without the Any around it.
-func (r *Resource) message() []byte {
-	b := r.frame.ReadOnlyData()
-	return b[len(b)-r.body:]
+func (p *Pool) piece(piece translate.Piece) (*Resource, error) {
+	r, _, err := p.get(translate.Recipe{Key: pieceKey{piece.Key}, Build: piece.Build})
+	if err != nil {
+		return nil, fmt.Errorf("a piece: %w", err)
+	}
+	return r, nil
+}
+
+// commons remembers what lists of pieces came to, as long as the lists are in use.
+type commons struct {
+	mu    sync.Mutex
+	known map[weak.Pointer[translate.PieceList]]*common
+}
+
+type common struct {
+	once sync.Once
+	made []*Resource
+	err  error
+}
+
+// common gives what a list of pieces came to.
+func (p *Pool) common(list *translate.PieceList) ([]*Resource, error) {
+	of := weak.Make(list)
+	t := &p.commons
+	t.mu.Lock()
+	c := t.known[of]
+	if c == nil {
+		if t.known == nil {
+			t.known = map[weak.Pointer[translate.PieceList]]*common{}
+		}
+		c = &common{made: make([]*Resource, len(list.Pieces))}
+		t.known[of] = c
+		runtime.AddCleanup(list, t.forget, of)
+	}
+	t.mu.Unlock()
+	c.once.Do(func() {
+		for i, piece := range list.Pieces {
+			if c.made[i], c.err = p.piece(piece); c.err != nil {
+				return
+			}
+		}
+	})
+	return c.made, c.err
+}
+
+func (t *commons) forget(of weak.Pointer[translate.PieceList]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.known, of)
+}
+
+// appendFrame adds the buffers of a frame, for one of the protocols.
+func (r *Resource) appendFrame(out mem.BufferSlice, delta bool) mem.BufferSlice {
+	out = slices.Grow(out, 1+len(r.pieces))
+	out = append(out, r.buffer(delta))
+	for _, piece := range r.pieces {
+		out = append(out, piece.frame)
+	}
+	return out
+}
+
+// buffer is the frame without what is in pieces.
+func (r *Resource) buffer(delta bool) mem.Buffer {
+	if delta {
+		return r.delta
+	}
+	return r.frame
 }

@@ -27,9 +27,9 @@ type Resource struct {
 	hash    uint64
 	frame   mem.Buffer // the end of delta: they share their bytes
 	delta   mem.Buffer
-	body    int // the length of the message itself, with which both end
+	size    int // of the frame, with its pieces
 	sum     digest
-	pieces  []*Resource // what it was put together from, kept for others who have the same
+	pieces  []*Resource // what follows, if it was put together
 }
 
 // digest is the identity of a resource's content.
@@ -44,13 +44,16 @@ func (r *Resource) Version() string { return r.version }
 // Hash is the version as a number. It is never 0, so that 0 can mean "nothing".
 func (r *Resource) Hash() uint64 { return r.hash }
 
-// Frame is the resource as field 2 of a DiscoveryResponse: tag, length and Any. It needs no freeing and must not be
-// changed. The same frame is field 2 of the delta protocol's Resource.
-func (r *Resource) Frame() mem.Buffer { return r.frame }
+// Frame is the resource as field 2 of a DiscoveryResponse: tag, length and Any. Its buffers need no freeing and must not
+// be changed. The same frame is field 2 of the delta protocol's Resource.
+func (r *Resource) Frame() mem.BufferSlice { return r.appendFrame(nil, false) }
 
 // DeltaFrame is the resource as field 2 of a DeltaDiscoveryResponse: tag, length and Resource, with name and version
-// before the frame. It needs no freeing and must not be changed.
-func (r *Resource) DeltaFrame() mem.Buffer { return r.delta }
+// before the frame. Its buffers need no freeing and must not be changed.
+func (r *Resource) DeltaFrame() mem.BufferSlice { return r.appendFrame(nil, true) }
+
+// Size is the length of the frame, in bytes.
+func (r *Resource) Size() int { return r.size }
 
 // Claim is a resource that a client says it has, in that version, known by nothing else: it has no frames and cannot be
 // sent. A version that meshd did not give is that of no resource.
@@ -68,7 +71,7 @@ func (r *Resource) Claimed() bool { return r.frame == nil }
 
 // Any gives the serialised google.protobuf.Any without tag and length, for debug pages and tests.
 func (r *Resource) Any() []byte {
-	b := r.frame.ReadOnlyData()
+	b := r.Frame().Materialize()
 	_, _, n := protowire.ConsumeTag(b)
 	body, _ := protowire.ConsumeBytes(b[n:])
 	return body
@@ -85,57 +88,61 @@ const (
 // versionLen is the length of a version, in bytes.
 const versionLen = 16
 
-// serialised is a message on its way to become a resource: space for the head of a delta frame, then the frame.
+// serialised is a message on its way to become a resource: space for the head of a delta frame, then the frame, or its
+// beginning if the rest is in pieces.
 type serialised struct {
 	bytes []byte
 	head  int // the length of that space
 	inner int // the length of the delta Resource
-	body  int // the length of the message itself, with which the frame ends
+	size  int // the length of the frame
 }
 
-// message is the serialised message itself.
-func (s serialised) message() []byte { return s.bytes[len(s.bytes)-s.body:] }
+// How resources came about is part of their identity, so that none is taken for one that is sent in another way.
+const (
+	whole     byte = 0
+	assembled byte = 1
+	piece     byte = 2
+)
 
-// serialise gives the frame of a message and the identity of its content. What comes before the frame in the delta
-// protocol holds the version, which depends on the frame: it is left to newResource.
-func serialise(typeURL, name string, msg proto.Message) (serialised, digest, error) {
-	var sum digest
-	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(msg)
+// serialise gives the bytes of a message.
+func serialise(msg proto.Message) ([]byte, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(msg)
 	if err != nil {
-		return serialised{}, sum, fmt.Errorf("serialise: %w", err)
+		return nil, fmt.Errorf("serialise: %w", err)
 	}
-	out := enclose(typeURL, name, [][]byte{body})
+	return b, nil
+}
+
+// identify gives the identity of a content, in parts.
+func identify(name string, how byte, parts ...[]byte) (sum digest) {
 	h := sha256.New()
 	h.Write([]byte(name))
-	h.Write([]byte{0})
-	h.Write(out.bytes[out.head:])
+	h.Write([]byte{how})
+	for _, part := range parts {
+		h.Write(part)
+	}
 	h.Sum(sum[:0])
-	return out, sum, nil
+	return sum
 }
 
-// enclose gives the frame of a message that is serialised already, in one part or several.
-func enclose(typeURL, name string, parts [][]byte) serialised {
-	length := 0
-	for _, part := range parts {
-		length += len(part)
-	}
+// enclose gives the frame of a message, of which length bytes more are in pieces. What comes before the frame in the delta
+// protocol holds the version, which depends on the content: it is left to newResource.
+func enclose(typeURL, name string, body []byte, more int) serialised {
+	length := len(body) + more
 	size := protowire.SizeTag(urlField) + protowire.SizeBytes(len(typeURL)) +
 		protowire.SizeTag(valueField) + protowire.SizeBytes(length)
 	frame := protowire.SizeTag(framedField) + protowire.SizeBytes(size)
 	inner := protowire.SizeTag(nameField) + protowire.SizeBytes(len(name)) +
 		protowire.SizeTag(versionField) + protowire.SizeBytes(versionLen) + frame
-	out := serialised{head: protowire.SizeTag(framedField) + protowire.SizeBytes(inner) - frame, inner: inner, body: length}
-	b := make([]byte, out.head, out.head+frame)
+	out := serialised{head: protowire.SizeTag(framedField) + protowire.SizeBytes(inner) - frame, inner: inner, size: frame}
+	b := make([]byte, out.head, out.head+frame-more)
 	b = protowire.AppendTag(b, framedField, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(size))
 	b = protowire.AppendTag(b, urlField, protowire.BytesType)
 	b = protowire.AppendString(b, typeURL)
 	b = protowire.AppendTag(b, valueField, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(length))
-	for _, part := range parts {
-		b = append(b, part...)
-	}
-	out.bytes = b
+	out.bytes = append(b, body...)
 	return out
 }
 
@@ -149,9 +156,13 @@ func newResource(name string, from serialised, sum digest) *Resource {
 	head = protowire.AppendTag(head, versionField, protowire.BytesType)
 	protowire.AppendString(head, version)
 	return &Resource{
-		name: name, hash: hash, version: version, body: from.body, sum: sum,
+		name: name, hash: hash, version: version, size: from.size, sum: sum,
 		frame: mem.SliceBuffer(from.bytes[from.head:]), delta: mem.SliceBuffer(from.bytes),
 	}
+}
+
+func newPiece(message []byte, sum digest) *Resource {
+	return &Resource{hash: max(binary.BigEndian.Uint64(sum[:8]), 1), size: len(message), sum: sum, frame: mem.SliceBuffer(message)}
 }
 
 // FormatVersion writes a hash as a version: 16 hexadecimal digits.

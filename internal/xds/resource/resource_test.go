@@ -57,7 +57,7 @@ func TestFrame(t *testing.T) {
 	res := get(t, pool, translate.Recipe{Name: want.Name, Build: func() (proto.Message, error) { return want, nil }})
 
 	var response discoveryv3.DiscoveryResponse
-	if err := proto.Unmarshal(res.Frame().ReadOnlyData(), &response); err != nil {
+	if err := proto.Unmarshal(res.Frame().Materialize(), &response); err != nil {
 		t.Fatal(err)
 	}
 	var got clusterv3.Cluster
@@ -65,7 +65,7 @@ func TestFrame(t *testing.T) {
 		t.Errorf("as a response: %v, %v", &got, err)
 	}
 	var delta discoveryv3.Resource
-	if err := proto.Unmarshal(res.Frame().ReadOnlyData(), &delta); err != nil || !proto.Equal(delta.GetResource(), response.GetResources()[0]) {
+	if err := proto.Unmarshal(res.Frame().Materialize(), &delta); err != nil || !proto.Equal(delta.GetResource(), response.GetResources()[0]) {
 		t.Errorf("as a resource of the delta protocol: %v, %v", &delta, err)
 	}
 	body, err := proto.Marshal(response.GetResources()[0])

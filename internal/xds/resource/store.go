@@ -67,15 +67,14 @@ func (s *Store) Stats() Stats {
 const minSweep = 256
 
 // intern gives the resource of that content, this one or an equal one made before.
-func (s *Store) intern(name string, from serialised, sum digest, pieces []*Resource) *Resource {
+func (s *Store) intern(sum digest, create func(digest) *Resource) *Resource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.content[sum].Value(); r != nil {
 		s.interned.Add(1)
 		return r
 	}
-	r := newResource(name, from, sum)
-	r.pieces = pieces
+	r := create(sum)
 	s.content[sum] = weak.Make(r)
 	if len(s.content) > s.sweepAt {
 		for k, p := range s.content {
@@ -94,6 +93,7 @@ type Pool struct {
 	flavor  model.Flavor
 	typeURL string
 	report  func(Failure)
+	commons commons
 
 	mu      sync.Mutex
 	entries map[recipeKey]*entry
@@ -187,20 +187,30 @@ func (p *Pool) make(r translate.Recipe) (*Resource, error) {
 	if pieces, err := piecesOf(r); err != nil {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
 	} else if pieces != nil {
-		return p.assemble(r.Name, pieces)
+		made, err := p.assemble(r.Name, pieces)
+		if err != nil {
+			return nil, fmt.Errorf("resource %q: %w", r.Name, err)
+		}
+		return made, nil
 	}
 	msg, err := build(r)
 	if err != nil {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
-	from, sum, err := serialise(p.typeURL, r.Name, msg)
+	body, err := serialise(msg)
 	if err == nil && p.store.check != nil {
-		err = check(p.store.check, msg, from.message())
+		err = check(p.store.check, msg, body)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("resource %q: %w", r.Name, err)
 	}
-	return p.store.intern(r.Name, from, sum, nil), nil
+	if _, ok := r.Key.(pieceKey); ok {
+		return p.store.intern(identify("", piece, []byte(p.typeURL), body), func(sum digest) *Resource { return newPiece(body, sum) }), nil
+	}
+	from := enclose(p.typeURL, r.Name, body, 0)
+	return p.store.intern(identify(r.Name, whole, from.bytes[from.head:]), func(sum digest) *Resource {
+		return newResource(r.Name, from, sum)
+	}), nil
 }
 
 // check says that a resource is not valid. A panic says so too.
