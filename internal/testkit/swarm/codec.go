@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// frame is a response that is not decoded. Whoever received it frees it.
-type frame struct{ mem.Buffer }
+// frame is a response that is not decoded, in the buffers that it came in. Whoever received it frees it.
+type frame struct{ mem.BufferSlice }
 
 // codec writes requests as gRPC does, and leaves responses as they came.
 type codec struct{ encoding.CodecV2 }
@@ -21,6 +21,7 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return fmt.Errorf("a client of the swarm receives frames, not a %T", v)
 	}
-	f.Buffer = data.MaterializeToBuffer(mem.DefaultBufferPool())
+	data.Ref()
+	f.BufferSlice = data
 	return nil
 }

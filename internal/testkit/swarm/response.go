@@ -1,8 +1,11 @@
 package swarm
 
 import (
+	"encoding/binary"
 	"fmt"
+	"io"
 
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -20,16 +23,21 @@ type item struct {
 }
 
 // parse reads a response. Both protocols have the same numbers for what they share.
-func parse(message []byte, delta bool) (response, error) {
+func parse(message mem.BufferSlice, delta bool) (response, error) {
 	var r response
-	err := fields(message, func(field protowire.Number, value []byte) error {
+	c := cursor{rest: message}
+	for c.more() {
+		field, value, err := c.field()
+		if err != nil {
+			return r, err
+		}
 		switch field {
 		case 1:
 			r.version = string(value)
 		case 2:
 			res, err := parseItem(value, delta)
 			if err != nil {
-				return err
+				return r, err
 			}
 			r.resources = append(r.resources, res)
 		case 4:
@@ -41,12 +49,75 @@ func parse(message []byte, delta bool) (response, error) {
 				r.removed = append(r.removed, string(value))
 			}
 		}
-		return nil
-	})
-	if err == nil && (r.typeURL == "" || r.nonce == "") {
-		err = fmt.Errorf("a response without type or nonce")
 	}
-	return r, err
+	if r.typeURL == "" || r.nonce == "" {
+		return r, fmt.Errorf("a response without type or nonce")
+	}
+	return r, nil
+}
+
+// cursor goes through a message in several buffers. To put one of megabytes together would cost more than to read it.
+type cursor struct {
+	rest mem.BufferSlice
+	at   []byte
+}
+
+// more reports whether there is anything left.
+func (c *cursor) more() bool {
+	for len(c.at) == 0 && len(c.rest) > 0 {
+		c.at, c.rest = c.rest[0].ReadOnlyData(), c.rest[1:]
+	}
+	return len(c.at) > 0
+}
+
+// field reads a field; its value is nil if it is a number. What lies in one buffer is not copied.
+func (c *cursor) field() (protowire.Number, []byte, error) {
+	tag, err := c.number()
+	if err != nil {
+		return 0, nil, err
+	}
+	field, typ := protowire.DecodeTag(tag)
+	n, err := c.number()
+	if err != nil || typ == protowire.VarintType {
+		return field, nil, err
+	}
+	if typ != protowire.BytesType {
+		return 0, nil, fmt.Errorf("a field of type %d in a response", typ)
+	}
+	value, err := c.take(n)
+	return field, value, err
+}
+
+func (c *cursor) number() (uint64, error) {
+	if v, n := protowire.ConsumeVarint(c.at); n > 0 {
+		c.at = c.at[n:]
+		return v, nil
+	}
+	var b []byte
+	for len(b) < binary.MaxVarintLen64 && c.more() {
+		b, c.at = append(b, c.at[0]), c.at[1:]
+		if v, n := protowire.ConsumeVarint(b); n > 0 {
+			return v, nil
+		}
+	}
+	return 0, io.ErrUnexpectedEOF
+}
+
+func (c *cursor) take(n uint64) ([]byte, error) {
+	if n <= uint64(len(c.at)) {
+		value := c.at[:n]
+		c.at = c.at[n:]
+		return value, nil
+	}
+	var value []byte
+	for n > 0 {
+		if !c.more() {
+			return nil, io.ErrUnexpectedEOF
+		}
+		part := min(n, uint64(len(c.at)))
+		value, c.at, n = append(value, c.at[:part]...), c.at[part:], n-part
+	}
+	return value, nil
 }
 
 // parseItem reads an Any or, in delta, the Resource that an Any is in.

@@ -29,6 +29,7 @@ type Type struct {
 
 	version  string         // of the last response
 	children map[string]int // what its resources refer to, and how many of them do
+	moved    bool           // of children some have come or gone since wanted was asked
 }
 
 func newState() State { return State{Types: map[string]*Type{}} }
@@ -108,35 +109,31 @@ func (s State) apply(r response, size int, names []string, contents *Contents, d
 	t.Responses++
 	t.Bytes += int64(size)
 	t.version = r.version
-	before, kept := t.Resources, 0
 	typ := resource.TypeOf(r.typeURL)
 	full := !delta && typ.FullState
-	if full {
-		t.Resources = make(map[string]*Content, len(r.resources))
-	}
 	for _, res := range r.resources {
 		c := contents.of(r.typeURL, res.value)
 		if _, wanted := slices.BinarySearch(names, c.Name); !wanted && typ.Parent != "" {
 			continue // it was on its way when the client dropped it
 		}
-		old := before[c.Name]
-		if old != nil {
-			kept++
-		}
-		if old != c {
+		if old := t.Resources[c.Name]; old != c {
 			t.refer(c, 1)
 			t.refer(old, -1)
 			renewed = renewed || len(c.Children) > 0
+			t.Resources[c.Name] = c
 		}
-		t.Resources[c.Name] = c
 		if delta {
 			t.Versions[c.Name] = res.version
 		}
 	}
-	if full && kept < len(before) {
-		for name, old := range before {
-			if t.Resources[name] == nil {
-				t.refer(old, -1)
+	if full && len(t.Resources) > len(r.resources) {
+		here := make(map[string]bool, len(r.resources))
+		for _, res := range r.resources {
+			here[contents.of(r.typeURL, res.value).Name] = true
+		}
+		for name := range t.Resources {
+			if !here[name] {
+				t.remove(name)
 			}
 		}
 	}
@@ -152,7 +149,9 @@ func (t *Type) refer(c *Content, by int) {
 		return
 	}
 	for _, child := range c.Children {
-		t.children[child] += by
+		before := t.children[child]
+		t.children[child] = before + by
+		t.moved = t.moved || before <= 0 || before+by <= 0
 	}
 }
 
@@ -165,6 +164,10 @@ func (t *Type) remove(name string) {
 // wanted takes the names that were subscribed so far, sorted, and gives those that the children need now, and how the
 // two differ.
 func (t *Type) wanted(before []string) (names, added, dropped []string) {
+	if !t.moved {
+		return before, nil, nil
+	}
+	t.moved = false
 	for child, n := range t.children {
 		_, had := slices.BinarySearch(before, child)
 		switch {

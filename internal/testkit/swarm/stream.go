@@ -85,7 +85,7 @@ func (c *conversation) introduce() *corev3.Node {
 
 // response takes one in, accepts it, and asks for what it leads to.
 func (c *conversation) response(f *frame) error {
-	r, err := parse(f.ReadOnlyData(), c.opts.Delta)
+	r, err := parse(f.BufferSlice, c.opts.Delta)
 	if err != nil {
 		return fmt.Errorf("a response that cannot be read: %w", err)
 	}
@@ -102,6 +102,8 @@ func (c *conversation) response(f *frame) error {
 		}
 		if c.asked[child] {
 			c.names[child] = names
+		} else {
+			c.state.Types[r.typeURL].moved = true // they are not kept, so they are to be found again
 		}
 	}
 	subscribed := c.names[r.typeURL]
