@@ -23,7 +23,8 @@ type Content struct {
 // Contents are the resources that a swarm has seen. Each is looked into once, however many clients it goes to: that is
 // what makes a client cheap. It is safe for concurrent use.
 type Contents struct {
-	seed maphash.Seed
+	seed    maphash.Seed
+	scratch sync.Pool // of *[]byte, in which what comes in several buffers is put together
 
 	mu    sync.RWMutex
 	known map[uint64]*Content
@@ -31,7 +32,9 @@ type Contents struct {
 
 // NewContents makes an empty set.
 func NewContents() *Contents {
-	return &Contents{seed: maphash.MakeSeed(), known: map[uint64]*Content{}}
+	return &Contents{
+		seed: maphash.MakeSeed(), scratch: sync.Pool{New: func() any { return new([]byte) }}, known: map[uint64]*Content{},
+	}
 }
 
 // of gives the content of a resource; what is equal is the same. That two that differ have one hash of 64 bits is not

@@ -22,10 +22,12 @@ type item struct {
 	value   []byte
 }
 
-// parse reads a response. Both protocols have the same numbers for what they share.
-func parse(message mem.BufferSlice, delta bool) (response, error) {
+// parse reads a response. Both protocols have the same numbers for what they share. What has to be put together is in
+// scratch, or in what it becomes.
+func parse(message mem.BufferSlice, delta bool, scratch *[]byte) (response, error) {
 	var r response
-	c := cursor{rest: message}
+	c := cursor{rest: message, scratch: (*scratch)[:0]}
+	defer func() { *scratch = c.scratch }()
 	for c.more() {
 		field, value, err := c.field()
 		if err != nil {
@@ -58,8 +60,9 @@ func parse(message mem.BufferSlice, delta bool) (response, error) {
 
 // cursor goes through a message in several buffers. To put one of megabytes together would cost more than to read it.
 type cursor struct {
-	rest mem.BufferSlice
-	at   []byte
+	rest    mem.BufferSlice
+	at      []byte
+	scratch []byte // only appended to
 }
 
 // more reports whether there is anything left.
@@ -109,15 +112,18 @@ func (c *cursor) take(n uint64) ([]byte, error) {
 		c.at = c.at[n:]
 		return value, nil
 	}
-	var value []byte
+	if free := cap(c.scratch) - len(c.scratch); n > uint64(free) {
+		c.scratch = make([]byte, 0, max(n, uint64(2*cap(c.scratch)))) // earlier values keep the old one
+	}
+	begin := len(c.scratch)
 	for n > 0 {
 		if !c.more() {
 			return nil, io.ErrUnexpectedEOF
 		}
 		part := min(n, uint64(len(c.at)))
-		value, c.at, n = append(value, c.at[:part]...), c.at[part:], n-part
+		c.scratch, c.at, n = append(c.scratch, c.at[:part]...), c.at[part:], n-part
 	}
-	return value, nil
+	return c.scratch[begin:], nil
 }
 
 // parseItem reads an Any or, in delta, the Resource that an Any is in.

@@ -29,7 +29,7 @@ type Type struct {
 
 	version  string         // of the last response
 	children map[string]int // what its resources refer to, and how many of them do
-	moved    bool           // of children some have come or gone since wanted was asked
+	moved    []string       // children that have come or gone since wanted was asked
 }
 
 func newState() State { return State{Types: map[string]*Type{}} }
@@ -151,7 +151,9 @@ func (t *Type) refer(c *Content, by int) {
 	for _, child := range c.Children {
 		before := t.children[child]
 		t.children[child] = before + by
-		t.moved = t.moved || before <= 0 || before+by <= 0
+		if before <= 0 || before+by <= 0 {
+			t.moved = append(t.moved, child)
+		}
 	}
 }
 
@@ -164,11 +166,9 @@ func (t *Type) remove(name string) {
 // wanted takes the names that were subscribed so far, sorted, and gives those that the children need now, and how the
 // two differ.
 func (t *Type) wanted(before []string) (names, added, dropped []string) {
-	if !t.moved {
-		return before, nil, nil
-	}
-	t.moved = false
-	for child, n := range t.children {
+	slices.Sort(t.moved)
+	for _, child := range slices.Compact(t.moved) {
+		n := t.children[child]
 		_, had := slices.BinarySearch(before, child)
 		switch {
 		case n <= 0:
@@ -180,6 +180,7 @@ func (t *Type) wanted(before []string) (names, added, dropped []string) {
 			added = append(added, child)
 		}
 	}
+	t.moved = nil
 	if len(added)+len(dropped) == 0 {
 		return before, nil, nil
 	}
@@ -191,6 +192,9 @@ func (t *Type) wanted(before []string) (names, added, dropped []string) {
 	})
 	return merge(names, added), added, dropped
 }
+
+// again has wanted look at all children.
+func (t *Type) again() { t.moved = slices.Collect(maps.Keys(t.children)) }
 
 // merge puts sorted names among others. Most often there are few of one of them.
 func merge(a, b []string) []string {

@@ -85,7 +85,9 @@ func (c *conversation) introduce() *corev3.Node {
 
 // response takes one in, accepts it, and asks for what it leads to.
 func (c *conversation) response(f *frame) error {
-	r, err := parse(f.BufferSlice, c.opts.Delta)
+	scratch := c.opts.Contents.scratch.Get().(*[]byte)
+	defer c.opts.Contents.scratch.Put(scratch)
+	r, err := parse(f.BufferSlice, c.opts.Delta, scratch)
 	if err != nil {
 		return fmt.Errorf("a response that cannot be read: %w", err)
 	}
@@ -103,7 +105,7 @@ func (c *conversation) response(f *frame) error {
 		if c.asked[child] {
 			c.names[child] = names
 		} else {
-			c.state.Types[r.typeURL].moved = true // they are not kept, so they are to be found again
+			c.state.Types[r.typeURL].again() // they are not kept, so they are to be found again
 		}
 	}
 	subscribed := c.names[r.typeURL]
