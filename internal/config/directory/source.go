@@ -23,6 +23,8 @@ import (
 const (
 	// rescan is the time between looks that nothing asked for: events can be lost, and some file systems send none.
 	rescan = 30 * time.Second
+	// whole is the quiet time after files have come that are whole: objects need not come at the same moment.
+	whole = 2 * time.Millisecond
 	// returning is the quiet time while the directory is gone: one that comes back is filled file by file.
 	returning = 250 * time.Millisecond
 	// emptyGrace is how long a file must stay empty to be believed: many programs empty a file before they write it.
@@ -94,6 +96,9 @@ func New(dir string, opts Options) (*Source, error) {
 	}
 	if opts.Rescan <= 0 {
 		opts.Rescan = rescan
+	}
+	if opts.Timing.Quiet <= 0 && opts.Timing.Whole <= 0 {
+		opts.Timing.Whole = whole
 	}
 	m, err := newMetrics(opts.Registerer)
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +27,10 @@ type Timing struct {
 	// Quiet is how long nothing must happen before it is time to look, so that half-written files are rarely seen.
 	// Default 20 ms.
 	Quiet time.Duration
+	// Whole is Quiet for files that appear under their names all at once, because whoever wrote them moved them there; a
+	// name that begins with a dot is that of a file that is still to be moved. Default Quiet: files of which several
+	// belong together do not come all at once.
+	Whole time.Duration
 	// Limit bounds the wait for quiet. Default 500 ms.
 	Limit time.Duration
 	// Poll is the time between looks where the system does not tell of changes. Default 1 s.
@@ -36,6 +42,9 @@ type Timing struct {
 func (t Timing) withDefaults() Timing {
 	if t.Quiet <= 0 {
 		t.Quiet = 20 * time.Millisecond
+	}
+	if t.Whole <= 0 {
+		t.Whole = t.Quiet
 	}
 	if t.Limit <= 0 {
 		t.Limit = 500 * time.Millisecond
@@ -128,6 +137,10 @@ func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error 
 	watcher, set := f.watcher, f.set
 	f.moved = map[string]bool{}
 	f.mu.Unlock()
+	whole := f.timing.Whole // while nothing else happened than that files appeared
+	if quiet > f.timing.Quiet {
+		whole = quiet
+	}
 	quiet = max(quiet, f.timing.Quiet)
 	if watcher == nil {
 		watcher = &fsnotify.Watcher{} // its channels are nil: only time passes
@@ -137,13 +150,20 @@ func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error 
 	defer end.Stop()
 	var calm <-chan time.Time
 	var first time.Time
-	happened := func() {
+	happened := func(appeared, hidden bool) {
 		now := time.Now()
 		if first.IsZero() {
 			first = now
 		}
+		wait := quiet
+		switch {
+		case appeared:
+			wait = whole
+		case !hidden:
+			whole = quiet
+		}
 		left := first.Add(max(f.timing.Limit, quiet)).Sub(now)
-		calm = time.After(min(quiet, max(left, 0)))
+		calm = time.After(min(wait, max(left, 0)))
 	}
 	for {
 		select {
@@ -161,13 +181,14 @@ func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error 
 			}
 			if set.about(event.Name) {
 				f.note(event)
-				happened()
+				hidden := strings.HasPrefix(filepath.Base(event.Name), ".")
+				happened(event.Op == fsnotify.Create && !hidden, hidden)
 			}
 		case _, ok := <-watcher.Errors:
 			if !ok {
 				return f.ended(ctx)
 			}
-			happened() // most likely an overflow: what was lost is found by looking
+			happened(false, false) // most likely an overflow: what was lost is found by looking
 		}
 	}
 }

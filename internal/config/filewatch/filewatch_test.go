@@ -246,6 +246,50 @@ func TestLimit(t *testing.T) {
 	<-done
 }
 
+// TestWhole: a file that is moved into place is looked at without a wait for quiet, and one that is written in place is
+// not, whatever else is moved.
+func TestWhole(t *testing.T) {
+	dir := t.TempDir()
+	place := func(name string) {
+		write(t, filepath.Join(dir, ".temporary"), name)
+		must(t, os.Rename(filepath.Join(dir, ".temporary"), filepath.Join(dir, name)))
+	}
+	r := newRig(t, dir)
+	const quiet = time.Hour
+	r.timing.Quiet, r.timing.Limit, r.timing.Whole = quiet, quiet, time.Millisecond
+	look := func() {
+		must(t, r.Look(t.Context(), func(s *Set) {
+			info, err := os.Stat(dir)
+			must(t, err)
+			s.Dir(dir, info)
+		}))
+	}
+	look()
+	wait := func(quiet, patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		return r.Wait(ctx, quiet, 2*time.Hour)
+	}
+	place("a")
+	if err := wait(0, 30*time.Second); err != nil {
+		t.Error("it waits for quiet after a file was moved into place")
+	}
+	const soon = 200 * time.Millisecond
+	write(t, filepath.Join(dir, "a"), "other")
+	place("b")
+	if err := wait(0, soon); err == nil {
+		t.Error("it looks while a file is being written")
+	}
+	place("c")
+	if err := wait(2*time.Hour, soon); err == nil {
+		t.Error("it does not wait for the time that was asked for")
+	}
+	write(t, filepath.Join(dir, ".hidden"), "")
+	if err := wait(0, soon); err == nil {
+		t.Error("it looks at what is hidden at once")
+	}
+}
+
 func TestWaitEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	write(t, path, "")
