@@ -34,12 +34,10 @@ func piecesOf(r translate.Recipe) (pieces *translate.Pieces, err error) {
 // assemble puts a resource together. Its pieces live as long as one that has them; each was checked when it was made, and
 // the identity of the whole is that of all of them in their order.
 func (p *Pool) assemble(name string, pieces *translate.Pieces) (*Resource, error) {
-	common, err := p.common(pieces.Common)
-	if err != nil {
-		return nil, err
-	}
-	parts := slices.Clone(common)
+	common := p.common(pieces.Common)
+	parts := slices.Clone(common.made)
 	for i, piece := range pieces.Instead {
+		var err error
 		if parts[i], err = p.piece(piece); err != nil {
 			return nil, err
 		}
@@ -47,6 +45,9 @@ func (p *Pool) assemble(name string, pieces *translate.Pieces) (*Resource, error
 	size := 0
 	sums := make([]byte, 0, len(parts)*len(digest{}))
 	for _, part := range parts {
+		if part == nil {
+			return nil, common.err
+		}
 		size += part.size
 		sums = append(sums, part.sum[:]...)
 	}
@@ -74,11 +75,11 @@ type commons struct {
 type common struct {
 	once sync.Once
 	made []*Resource
-	err  error
+	err  error // of one of those that could not be made
 }
 
 // common gives what a list of pieces came to.
-func (p *Pool) common(list *translate.PieceList) ([]*Resource, error) {
+func (p *Pool) common(list *translate.PieceList) *common {
 	of := weak.Make(list)
 	t := &p.commons
 	t.mu.Lock()
@@ -94,12 +95,13 @@ func (p *Pool) common(list *translate.PieceList) ([]*Resource, error) {
 	t.mu.Unlock()
 	c.once.Do(func() {
 		for i, piece := range list.Pieces {
-			if c.made[i], c.err = p.piece(piece); c.err != nil {
-				return
+			made, err := p.piece(piece)
+			if c.made[i] = made; err != nil {
+				c.err = err
 			}
 		}
 	})
-	return c.made, c.err
+	return c
 }
 
 func (t *commons) forget(of weak.Pointer[translate.PieceList]) {
