@@ -55,7 +55,7 @@ func benchSlice(i int, ready bool) *discoveryv1.EndpointSlice {
 	return slice
 }
 
-func benchRig(b *testing.B, services int) *rig {
+func benchRig(b testing.TB, services int) *rig {
 	r := newRig(b)
 	for j := range benchPods {
 		r.stores.Nodes.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", j)}})
