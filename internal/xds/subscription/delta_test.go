@@ -429,6 +429,22 @@ func TestDelta(t *testing.T) {
 			< lds l=2
 			> lds
 			< cds -v1`},
+		{"a cluster that is wanted by name too, and is gone, goes when the wildcard that kept it is taken back", `
+			= cds a=1 b=1
+			= lds l=1
+			> cds
+			< cds a=1 b=1
+			> cds +a
+			< cds a=1
+			> cds
+			> lds
+			< lds l=1
+			= cds b=1
+			> cds -*
+			< cds -a
+			> cds
+			= cds b=2
+		`},
 		{"a cluster that is wanted by name too, and comes back before it went", `
 			= cds v1=1
 			= lds l=1

@@ -40,7 +40,7 @@ type sub struct {
 	cured   bool // the unacknowledged response replaces something that was refused
 	pending bool // something newer waits: for Status
 	behind  bool // what was seen last is not all sent: what is gone goes later
-	unsure  bool // the client may have something else than what was seen last
+	unsure  bool // it is not enough to look at what changed since what was seen last: of a name, that was not looked at
 	seen    Source
 
 	delta *delta // nil in the state of the world
@@ -225,7 +225,6 @@ func (s *sub) replace(names []string, first bool) (added, dropped bool) {
 		s.wildcard, s.implicit = true, true
 	default:
 		s.wildcard, s.implicit = star, false
-		s.unsure = s.unsure || star != had
 		added, dropped = star && !had, had && !star
 	}
 
