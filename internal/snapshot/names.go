@@ -11,12 +11,6 @@ type Names struct {
 	Headless []*Endpoints
 }
 
-// Names gives what all names of this moment are made of, whoever sees them.
-func (s *Snapshot) Names() *Names {
-	s.reads.note(key{what: theNames})
-	return s.all.names
-}
-
 // head gives the endpoints that the name of a service without an address leads to; nil for any other service.
 func (e *entry) head() *Endpoints {
 	if e == nil || e.service.Resolution != model.ResolutionPassthrough || len(e.endpoints) == 0 {

@@ -21,7 +21,7 @@ type records map[string]any
 
 // recordsOf asks a snapshot everything it can be asked.
 func recordsOf(s *snapshot.Snapshot) records {
-	out := records{"mesh": s.Mesh(), "names": s.Names()}
+	out := records{"mesh": s.Mesh(), "names": s.View("").Names()}
 	for _, svc := range s.Services() {
 		out["service "+svc.Hostname] = svc
 		out["definition "+svc.Hostname] = svc.Service

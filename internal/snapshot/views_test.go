@@ -89,7 +89,8 @@ func TestViews(t *testing.T) {
 	if public.Placed() != 0 || shop.Placed() != snapshot.UsesZone {
 		t.Errorf("places are read by what is not seen: %v, %v", public.Placed(), shop.Placed())
 	}
-	if len(public.Names().Services) != 1 || len(shop.Names().Services) != 2 || len(public.Names().Headless) != 0 || len(s.Names().Headless) != 1 {
+	if len(public.Names().Services) != 1 || len(shop.Names().Services) != 2 || len(public.Names().Headless) != 0 ||
+		len(s.View(s.Scope("back")).Names().Headless) != 1 {
 		t.Error("names of what is not seen")
 	}
 }
