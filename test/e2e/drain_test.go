@@ -188,7 +188,7 @@ func TestLimitsOfThePort(t *testing.T) {
 	if s := ended(ctx, t, greedy); s.Code() != codes.ResourceExhausted || !strings.Contains(s.Message(), "65536") {
 		t.Errorf("a large request: %v", s)
 	}
-	if status, body := meshd.Get("/debug/admission"); status != 200 || !strings.Contains(body, "127.0.0.1") {
+	if status, body := meshd.Get("/debug/admission"); status != 200 || !strings.Contains(body, `"source": "127.0.0.1"`) || strings.Contains(body, `"Open"`) {
 		t.Errorf("/debug/admission: %d %s", status, body)
 	}
 	if s := ended(ctx, t, aging); s.Code() != codes.Unavailable || !strings.Contains(s.Message(), "maximum age") {

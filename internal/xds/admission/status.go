@@ -13,15 +13,18 @@ import (
 type Status struct {
 	// Open counts all streams. Of them, Waiting wait for a turn, the Unbegun ones of those for their first, and Served
 	// have a turn.
-	Open, Waiting, Unbegun, Served int
+	Open    int `json:"open"`
+	Waiting int `json:"waiting"`
+	Unbegun int `json:"unbegun"`
+	Served  int `json:"served"`
 	// Sources are those with the most streams, most first.
-	Sources []SourceStatus
+	Sources []SourceStatus `json:"sources"`
 }
 
 // SourceStatus is one source of streams.
 type SourceStatus struct {
-	Source  string
-	Streams int
+	Source  string `json:"source"`
+	Streams int    `json:"streams"`
 }
 
 // shown is how many sources a status lists.
