@@ -58,7 +58,7 @@ type Options struct {
 func All(o Options) []lifecycle.Component {
 	components := []lifecycle.Component{
 		settings(o), environment(), meshConfig(), source(), generators(), snapshots(), connections(), discovery(), debugPages(),
-		readinessProbes(), adminPorts(), observation(), listeners(o),
+		readinessProbes(), adminPorts(), observation(), memoryReturn(), listeners(o),
 	}
 	if o.GRPCAddr != "" {
 		components = append(components, plaintextGRPC())

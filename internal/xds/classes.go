@@ -44,9 +44,8 @@ type generation struct {
 	push     *push.Push // where the snapshot comes from, or nil if that is not known
 	workers  *workers
 
-	before map[classKey]*class // those of the generation before
-
 	mu      sync.Mutex
+	before  map[classKey]*class // those of the generation before that are not taken over yet
 	classes map[classKey]*class
 	deltas  map[*snapshot.Snapshot]*snapshot.Delta // what differs from older snapshots
 	// differences are those of listings, found once for all classes that share them.
@@ -100,6 +99,7 @@ func (g *generation) find(k classKey, last *class) *class {
 	}
 	if same := g.before[k]; same != nil {
 		last = same
+		delete(g.before, k) // what it has and nobody else needs is free when this one is derived
 	}
 	c := &class{generator: k.generator, value: k.class, snapshot: g.snapshot, push: g.push, workers: g.workers, generation: g, last: last}
 	c.named = resource.NewSet(nil)

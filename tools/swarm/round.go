@@ -57,7 +57,7 @@ func (o *options) run(ctx context.Context, sz size, bin string, figures *figures
 	if err := r.measure(ctx, "connect", func(ctx context.Context) ([]*swarm.Wait, error) { return r.connect(ctx, o.classes) }); err != nil {
 		return err
 	}
-	connected, err := r.server.memory()
+	connected, err := r.server.atRest(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (o *options) run(ctx context.Context, sz size, bin string, figures *figures
 			}
 		}
 	}
-	changed, err := r.server.memory()
+	changed, err := r.server.atRest(ctx)
 	if err != nil {
 		return err
 	}

@@ -118,8 +118,17 @@ func (s *server) stop() {
 	<-s.exited
 }
 
-func (s *server) cpu() (time.Duration, error)   { return usage.CPU(s.cmd.Process.Pid) }
-func (s *server) memory() (usage.Memory, error) { return usage.Of(s.cmd.Process.Pid) }
+func (s *server) cpu() (time.Duration, error) { return usage.CPU(s.cmd.Process.Pid) }
+
+// atRest gives the memory of the server when nothing has happened for two seconds: what it needs to be there.
+func (s *server) atRest(ctx context.Context) (usage.Memory, error) {
+	select {
+	case <-time.After(2 * time.Second):
+		return usage.Of(s.cmd.Process.Pid)
+	case <-ctx.Done():
+		return usage.Memory{}, context.Cause(ctx)
+	}
+}
 
 // quiet waits until the server has nothing left to do.
 func (s *server) quiet(ctx context.Context) error {
