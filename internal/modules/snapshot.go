@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 	"go.uber.org/zap"
 	meshv1alpha1 "istio.io/api/mesh/v1alpha1"
@@ -11,6 +12,7 @@ import (
 	"github.com/meshd/meshd/internal/config"
 	"github.com/meshd/meshd/internal/lifecycle"
 	"github.com/meshd/meshd/internal/mesh"
+	"github.com/meshd/meshd/internal/observe"
 	"github.com/meshd/meshd/internal/snapshot"
 	"github.com/meshd/meshd/internal/xds/debounce"
 	"github.com/meshd/meshd/internal/xds/push"
@@ -23,11 +25,15 @@ func snapshots() lifecycle.Component {
 	return lifecycle.Component{
 		Name: "snapshot",
 		For:  "compiles changes into snapshots; opens the gate when everything that was loaded is compiled",
-		New:  []any{newPublisher, newCompileLoop, newCatchUp},
+		New:  []any{newConflicts, newPublisher, newCompileLoop, newCatchUp},
 	}
 }
 
-func newPublisher(o Options, stores *config.Stores, meshConfig lifecycle.Loaded[*mesh.Live], pushes *push.Journal, log *zap.Logger) *snapshot.Publisher {
+func newConflicts(log *zap.Logger, metrics *prometheus.Registry) (*observe.Conflicts, error) {
+	return observe.NewConflicts(log.Named("snapshot"), metrics)
+}
+
+func newPublisher(o Options, stores *config.Stores, meshConfig lifecycle.Loaded[*mesh.Live], pushes *push.Journal, log *zap.Logger, conflicts *observe.Conflicts) *snapshot.Publisher {
 	current := func() *meshv1alpha1.MeshConfig {
 		live, err := meshConfig.Get(context.Background())
 		if err != nil {
@@ -36,7 +42,10 @@ func newPublisher(o Options, stores *config.Stores, meshConfig lifecycle.Loaded[
 		return live.Current()
 	}
 	compiler := snapshot.NewCompiler(stores, current, snapshot.Options{DNSDomain: o.Domain, ClusterID: o.ClusterID, DualStack: o.DualStack})
-	return snapshot.NewPublisher(compiler, log.Named("snapshot"), func(s *snapshot.Snapshot) { pushes.Publish(s.Version()) })
+	return snapshot.NewPublisher(compiler, log.Named("snapshot"), func(s *snapshot.Snapshot) {
+		conflicts.Follow(s)
+		pushes.Publish(s.Version())
+	})
 }
 
 type compileIn struct {

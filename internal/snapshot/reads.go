@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/meshd/meshd/internal/model"
 )
 
 // key names something that can be read of a snapshot.
@@ -115,6 +117,15 @@ func (s *Snapshot) Since(old *Snapshot) *Delta {
 		d.keys[key{what: anyPlace}] = struct{}{}
 	}
 	return d
+}
+
+// InboundsSince calls f for each pod that something else leads to than in an older snapshot of the same compiler, nil for
+// none: with what did and what does, nil where there is no such pod. It costs in proportion to those.
+func InboundsSince(old, s *Snapshot, f func(was, is *Inbound)) {
+	if old == nil {
+		old = &Snapshot{}
+	}
+	s.inbounds.pods.since(old.inbounds.pods, func(_ model.NamespacedName, was, is *Inbound) { f(was, is) })
 }
 
 func (e *entry) record() *Service {
