@@ -2,7 +2,6 @@ package subscription
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/meshd/meshd/internal/xds/resource"
 )
@@ -63,15 +62,15 @@ func (s *sub) beginDelta(r Request, parent *sub) {
 		s.set = resource.NewSet(claims)
 	}
 	s.subscribe(r.Subscribe)
-	for i := range s.wants {
-		w := &s.wants[i]
+	for run, w := range s.wants.with(every) {
 		version, ok := r.Have[w.name]
 		if !ok {
 			continue
 		}
-		w.sent, w.resend = resource.Claim(w.name, version).Hash(), false
+		s.wants.has(run, w, resource.Claim(w.name, version).Hash())
+		w.marks &^= resend
 		if parent != nil && parent.delta.told.has(w.name) {
-			w.resend = true
+			w.marks |= resend
 		}
 	}
 	if parent != nil {
@@ -106,43 +105,32 @@ func (s *sub) subscribe(names []string) bool {
 		if name == all && s.canWildcard {
 			continue
 		}
-		if w := s.find(name); w != nil {
-			w.resend, w.asked = true, true
+		if s.wants.mark(name, resend|asked) {
 			continue
 		}
-		fresh = append(fresh, want{name: name, resend: true, asked: true})
+		fresh = append(fresh, newWant(name, 0, resend|asked))
 	}
-	switch {
-	case len(s.wants) == 0:
-		s.wants = fresh
-	case len(fresh) > 0:
-		s.wants = append(s.wants, fresh...)
-		slices.SortFunc(s.wants, func(a, b want) int { return strings.Compare(a.name, b.name) })
-	}
+	s.wants.add(fresh)
 	return true
 }
 
 // unsubscribe drops names, and reports whether there were any. A client that drops a name and still wants everything
 // does not know whether that is part of it, and has to be told.
 func (s *sub) unsubscribe(names []string) (dropped bool) {
-	gone := make(map[string]struct{}, len(names))
-	for _, name := range names {
-		gone[name] = struct{}{}
-	}
-	if _, ok := gone[all]; ok && s.wildcard {
+	if s.wildcard && slices.Contains(names, all) {
 		s.wildcard, s.set, dropped, s.unsure = false, nil, true, true
 		s.delta.part, s.delta.refused, s.delta.again = nil, nil, nil
 	}
-	s.wants = slices.DeleteFunc(s.wants, func(w want) bool {
-		_, ok := gone[w.name]
-		if ok {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	for _, name := range names {
+		if s.wants.remove(name) {
 			dropped = true
 			if s.wildcard {
-				s.delta.again = append(s.delta.again, w.name)
+				s.delta.again = append(s.delta.again, name)
 			}
 		}
-		return ok
-	})
+	}
 	return dropped
 }
 

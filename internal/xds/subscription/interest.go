@@ -17,9 +17,9 @@ type Interest struct {
 func (m *Machine) Interests() []Interest {
 	out := make([]Interest, len(m.subs))
 	for i, s := range m.subs {
-		names := make([]string, len(s.wants))
-		for j := range s.wants {
-			names[j] = s.wants[j].name
+		names := make([]string, 0, s.wants.len)
+		for _, w := range s.wants.with(every) {
+			names = append(names, w.name)
 		}
 		out[i] = Interest{Type: s.typ, Wildcard: s.wildcard, Names: names, Source: s.seen}
 	}

@@ -251,9 +251,9 @@ type Status struct {
 // resources counts what is subscribed: by name, or what the wildcard has.
 func (s *sub) resources() int {
 	if s.wildcard && s.set != nil {
-		return max(s.set.Len(), len(s.wants))
+		return max(s.set.Len(), s.wants.len)
 	}
-	return len(s.wants)
+	return s.wants.len
 }
 
 // Status gives the state of all types in their order.
@@ -261,7 +261,7 @@ func (m *Machine) Status() []Status {
 	out := make([]Status, len(m.subs))
 	for i, s := range m.subs {
 		out[i] = Status{
-			Type: s.typ, Wildcard: s.wildcard, Names: len(s.wants), Resources: s.resources(),
+			Type: s.typ, Wildcard: s.wildcard, Names: s.wants.len, Resources: s.resources(),
 			Sent: s.sent, Acked: s.acked, Nonce: s.nonce,
 			Refused: s.refusal, RefusedVersion: s.refusedVersion,
 			Unacknowledged: s.flying, Pending: s.pending || s.owed,

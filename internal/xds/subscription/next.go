@@ -60,14 +60,7 @@ func (s *sub) lacks(src Source) bool {
 	return false
 }
 
-func (s *sub) resends() bool {
-	for i := range s.wants {
-		if s.wants[i].resend || s.wants[i].asked {
-			return true
-		}
-	}
-	return false
-}
+func (s *sub) resends() bool { return s.wants.any(resend | asked) }
 
 // repeats reports whether something of the wildcard is to be stated though it did not change.
 func (s *sub) repeats() bool { return s.delta != nil && len(s.delta.again) > 0 }
@@ -76,9 +69,9 @@ func (s *sub) repeats() bool { return s.delta != nil && len(s.delta.again) > 0 }
 // everything, in delta too: of others it is known from their parents, and a client may not take it well (case B15).
 func (w *want) outdated(r *resource.Resource, fullState bool) bool {
 	if r == nil {
-		return w.asked || fullState && w.sent != 0
+		return w.is(asked) || fullState && w.sent != 0
 	}
-	return w.resend || w.sent != r.Hash()
+	return w.is(resend) || w.sent != r.Hash()
 }
 
 // due is outdated for a type that may have a wildcard too, which then says what is gone.
@@ -88,13 +81,14 @@ func (s *sub) due(w *want, r *resource.Resource) bool {
 
 // looked is a wanted name and what there is of it, or nil.
 type looked struct {
+	run      *run
 	want     *want
 	resource *resource.Resource
 }
 
 // look resolves the wanted names, in order: those that may have another resource than the client has, if that can be told.
 func (s *sub) look(src Source) []looked {
-	if len(s.wants) == 0 {
+	if s.wants.len == 0 {
 		return nil
 	}
 	out := s.suspects(src)
@@ -117,30 +111,25 @@ func (s *sub) suspects(src Source) []looked {
 		since = src.Since(s.seen)
 	}
 	if since == nil {
-		out := make([]looked, len(s.wants))
-		for i := range s.wants {
-			out[i].want = &s.wants[i]
+		out := make([]looked, 0, s.wants.len)
+		for r, w := range s.wants.with(every) {
+			out = append(out, looked{run: r, want: w})
 		}
 		return out
 	}
-	var found []int
 	for _, names := range [][]string{since.Added, since.Changed, since.Removed} {
 		for _, name := range names {
-			if i, ok := s.index(name); ok {
-				found = append(found, i)
-			}
+			s.wants.mark(name, suspect)
 		}
 	}
-	for i := range s.wants {
-		if w := &s.wants[i]; w.sent == 0 || w.resend || w.asked {
-			found = append(found, i)
-		}
+	which := suspect | resend | asked
+	if src != s.seen {
+		which |= missing // in the same source they still are
 	}
-	slices.Sort(found)
-	found = slices.Compact(found)
-	out := make([]looked, len(found))
-	for i, at := range found {
-		out[i].want = &s.wants[at]
+	var out []looked
+	for r, w := range s.wants.with(which) {
+		w.marks &^= suspect
+		out = append(out, looked{run: r, want: w})
 	}
 	return out
 }
@@ -181,7 +170,7 @@ func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 		}
 		out.response.Version = set.Version()
 		for _, r := range set.List() {
-			if len(s.wants) == 0 {
+			if s.wants.len == 0 {
 				break
 			}
 			sum.Add(r)
@@ -189,11 +178,9 @@ func (s *sub) next(src Source, settled func() bool) (outgoing, bool) {
 	}
 	s.book(named, &out, &sum)
 	if set == nil {
-		for i := range s.wants {
-			sum.AddHash(s.wants[i].sent)
-		}
+		sum = s.wants.sum
 	}
-	if set == nil || len(s.wants) > 0 {
+	if set == nil || s.wants.len > 0 {
 		out.response.Version = sum.Version()
 	}
 	s.owed, s.full = false, false
@@ -230,15 +217,15 @@ func (s *sub) keep(set *resource.Set, settled func() bool) *resource.Set {
 func (s *sub) settle(named []looked) {
 	for _, l := range named {
 		if l.resource == nil {
-			s.missing(l.want)
+			s.missing(l)
 		}
 	}
 }
 
 // missing books that a wanted name does not exist. What the wildcard keeps the client still has.
-func (s *sub) missing(w *want) {
-	if w.resend = false; !s.keeps(w.name) {
-		w.sent = 0
+func (s *sub) missing(l looked) {
+	if l.want.marks &^= resend; !s.keeps(l.want.name) {
+		s.wants.has(l.run, l.want, 0)
 	}
 }
 
@@ -254,20 +241,20 @@ func (s *sub) book(named []looked, out *outgoing, sum *resource.Sum) {
 	}
 	for _, l := range named {
 		w, r := l.want, l.resource
-		asked := w.asked
-		w.asked = false
+		asks := w.is(asked)
+		w.marks &^= asked
 		if r == nil {
-			if s.delta != nil && (asked && !s.typ.Unsaid || s.typ.FullState && w.sent != 0) && !slices.Contains(removed, w.name) && !s.keeps(w.name) {
+			if s.delta != nil && (asks && !s.typ.Unsaid || s.typ.FullState && w.sent != 0) && !slices.Contains(removed, w.name) && !s.keeps(w.name) {
 				out.response.Removed = append(out.response.Removed, w.name)
 			}
-			s.missing(w)
+			s.missing(l)
 			continue
 		}
 		if w.name == r.Name() {
 			w.name = r.Name() // share the string with everyone who has the resource
 		}
 		if s.wildcard && s.inSet(r) {
-			if s.delta != nil && w.resend {
+			if s.delta != nil && w.is(resend) {
 				if part == nil {
 					part = s.delta.inPart()
 				}
@@ -276,7 +263,8 @@ func (s *sub) book(named []looked, out *outgoing, sum *resource.Sum) {
 					s.delta.part = append(s.delta.part, r)
 				}
 			}
-			w.sent, w.resend = r.Hash(), false
+			s.wants.has(l.run, w, r.Hash())
+			w.marks &^= resend
 			continue
 		}
 		if s.wildcard {
@@ -294,8 +282,10 @@ func (s *sub) book(named []looked, out *outgoing, sum *resource.Sum) {
 		case w.sent != r.Hash():
 			out.changed = append(out.changed, r.Name())
 		}
-		s.cured = s.cured || w.refused
-		w.sent, w.resend, w.flying, w.refused = r.Hash(), false, true, false
+		s.cured = s.cured || w.is(refused)
+		s.wants.has(l.run, w, r.Hash())
+		w.marks = w.marks&^(resend|refused) | flying
+		l.run.marks |= flying
 		out.response.Resources = append(out.response.Resources, r)
 	}
 	if len(stay) > 0 {

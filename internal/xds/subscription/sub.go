@@ -7,18 +7,6 @@ import (
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
-// want is a name that is subscribed, and what the client has of it.
-type want struct {
-	name string
-	sent uint64 // hash of what was sent last, 0 for nothing
-	// resend: to be sent though it did not change. renewed: its parent was sent since it was last asked for.
-	resend, renewed bool
-	// flying: part of the unacknowledged response. refused: part of a refused one and not acknowledged since.
-	flying, refused bool
-	// asked: if it does not exist, that has to be said (delta).
-	asked bool
-}
-
 // sub is the state of one type.
 type sub struct {
 	typ         resource.Type
@@ -27,7 +15,7 @@ type sub struct {
 	wildcard bool
 	implicit bool          // wildcard because the first request had no names
 	set      *resource.Set // what a wildcard was sent last
-	wants    []want        // sorted by name, without duplicates
+	wants    wants
 
 	nonce, sent, acked      string
 	refusal, refusedVersion string
@@ -102,10 +90,8 @@ func (s *sub) acknowledge() {
 	s.flying = false
 	s.acked = s.sent
 	s.refusal, s.refusedVersion = "", ""
-	for i := range s.wants {
-		if w := &s.wants[i]; w.flying {
-			w.flying, w.refused = false, false
-		}
+	for _, w := range s.wants.with(flying) {
+		w.marks &^= flying | refused
 	}
 	if s.delta != nil {
 		s.delta.part = nil
@@ -115,10 +101,8 @@ func (s *sub) acknowledge() {
 	}
 	// What was refused together with something that is accepted now may have been refused because of it.
 	s.cured = false
-	for i := range s.wants {
-		if w := &s.wants[i]; w.refused {
-			w.refused, w.resend = false, true
-		}
+	for _, w := range s.wants.with(refused) {
+		w.marks = w.marks&^refused | resend
 	}
 	if s.delta != nil {
 		s.delta.cure(s.set)
@@ -128,10 +112,8 @@ func (s *sub) acknowledge() {
 func (s *sub) refuse(text string) {
 	s.flying, s.cured = false, false
 	s.refusal, s.refusedVersion = text, s.sent
-	for i := range s.wants {
-		if w := &s.wants[i]; w.flying {
-			w.flying, w.refused = false, true
-		}
+	for _, w := range s.wants.with(flying) {
+		w.marks = w.marks&^flying | refused
 	}
 	if s.delta != nil {
 		s.delta.refuse()
@@ -141,21 +123,21 @@ func (s *sub) refuse(text string) {
 // refusing reports whether the client refused anything that it still wants.
 func (s *sub) refusing() bool {
 	return s.refusedVersion != "" || s.delta != nil && len(s.delta.refused) > 0 ||
-		slices.ContainsFunc(s.wants, func(w want) bool { return w.refused })
+		s.wants.any(refused)
 }
 
 func (s *sub) disarm() {
 	s.armed, s.renewed = false, false
-	for i := range s.wants {
-		s.wants[i].renewed = false
-	}
+	s.wants.clear(renewed)
 }
 
 func (s *sub) resendRenewed() {
-	for i := range s.wants {
-		if w := &s.wants[i]; w.renewed || s.renewed {
-			w.resend, w.renewed = true, false
-		}
+	which := renewed
+	if s.renewed {
+		which = every
+	}
+	for _, w := range s.wants.with(which) {
+		w.marks = w.marks&^renewed | resend
 	}
 	s.renewed = false
 }
@@ -167,9 +149,7 @@ func (s *sub) parentSent(out outgoing) {
 		if s.typ.SameName {
 			// It follows at once, also for a parent that is new: a client that has the name already does not ask again.
 			for _, r := range out.response.Resources {
-				if w := s.find(r.Name()); w != nil {
-					w.resend = true
-				}
+				s.wants.mark(r.Name(), resend)
 			}
 		}
 		return
@@ -184,27 +164,15 @@ func (s *sub) parentSent(out outgoing) {
 	}
 	for _, name := range out.changed {
 		// A parent that was replaced starts without what it had: it follows at once (cases B2, B6).
-		if w := s.find(name); w != nil {
-			w.renewed, w.resend = true, true
-		}
+		s.wants.mark(name, renewed|resend)
+	}
+	marks := renewed
+	if s.flying {
+		marks |= resend
 	}
 	for _, name := range out.added {
-		if w := s.find(name); w != nil {
-			w.renewed = true
-			w.resend = w.resend || s.flying
-		}
+		s.wants.mark(name, marks)
 	}
-}
-
-func (s *sub) find(name string) *want {
-	if i, ok := s.index(name); ok {
-		return &s.wants[i]
-	}
-	return nil
-}
-
-func (s *sub) index(name string) (int, bool) {
-	return slices.BinarySearchFunc(s.wants, name, func(w want, n string) int { return strings.Compare(w.name, n) })
 }
 
 // replace sets what is wanted, and reports whether anything is wanted that was not before, or the reverse. No
@@ -228,28 +196,33 @@ func (s *sub) replace(names []string, first bool) (added, dropped bool) {
 		added, dropped = star && !had, had && !star
 	}
 
-	old, wants, kept := s.wants, make([]want, 0, len(names)), 0
+	var old []want
+	runs, list, kept := s.wants.runs, make([]want, 0, len(names)), 0
 	for _, name := range names {
-		for len(old) > 0 && old[0].name < name {
-			old = old[1:]
+		for len(old) == 0 && len(runs) > 0 || len(old) > 0 && old[0].name < name {
+			if len(old) == 0 {
+				old, runs = runs[0].list, runs[1:]
+			} else {
+				old = old[1:]
+			}
 		}
 		switch {
 		case len(old) > 0 && old[0].name == name:
-			wants = append(wants, old[0])
+			list = append(list, old[0])
 			kept++
 		case s.set != nil && s.set.Get(name) != nil:
 			// It came with the wildcard.
 			has := s.set.Get(name)
-			wants = append(wants, want{name: has.Name(), sent: has.Hash()})
+			list = append(list, newWant(has.Name(), has.Hash(), 0))
 			s.unsure = true
 		default:
 			// The request that it came with is not kept for it.
-			wants = append(wants, want{name: strings.Clone(name), resend: true})
+			list = append(list, newWant(strings.Clone(name), 0, resend))
 			added = true
 		}
 	}
-	dropped = dropped || kept < len(s.wants)
-	s.wants = wants
+	dropped = dropped || kept < s.wants.len
+	s.wants = newWants(list)
 	if !s.wildcard {
 		s.set = nil
 	}
