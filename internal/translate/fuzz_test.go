@@ -18,6 +18,7 @@ import (
 
 	"github.com/meshd/meshd/internal/config"
 	"github.com/meshd/meshd/internal/config/directory"
+	"github.com/meshd/meshd/internal/config/filewatch"
 	"github.com/meshd/meshd/internal/model"
 )
 
@@ -77,7 +78,10 @@ func load(t *testing.T, dir string, manifests []byte) config.View {
 		t.Fatal(err)
 	}
 	stores := config.NewStores(func(model.Change) {})
-	source, err := directory.New(dir, directory.Options{Stores: stores, Log: zap.NewNop(), Registerer: prometheus.NewRegistry()})
+	source, err := directory.New(dir, directory.Options{
+		Stores: stores, Log: zap.NewNop(), Registerer: prometheus.NewRegistry(),
+		Timing: filewatch.Timing{PollOnly: true}, // to announce a watch to the system takes longer than all the rest
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
