@@ -2,6 +2,7 @@ package xds
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,4 +54,24 @@ func TestClassesAreBounded(t *testing.T) {
 	if n := len(g.classes); n > maxClasses {
 		t.Errorf("%d classes are remembered", n)
 	}
+}
+
+// TestLastingIsBounded: classes that nobody has any more are forgotten.
+func TestLastingIsBounded(t *testing.T) {
+	l := newLasting()
+	kept := &class{}
+	l.put(classKey{class: "kept"}, 1, kept)
+	for i := range 10 * minLasting {
+		l.put(classKey{class: i}, 1, &class{})
+		if i%minLasting == 0 {
+			runtime.GC()
+		}
+	}
+	if n := len(l.classes); n > 4*minLasting {
+		t.Errorf("%d classes are remembered", n)
+	}
+	if l.get(classKey{class: "kept"}, 2) != kept || l.get(classKey{class: "kept"}, 1) != nil {
+		t.Error("a class that somebody has is found by newer generations, and by no other")
+	}
+	runtime.KeepAlive(kept)
 }

@@ -43,6 +43,8 @@ type generation struct {
 	snapshot *snapshot.Snapshot
 	push     *push.Push // where the snapshot comes from, or nil if that is not known
 	workers  *workers
+	number   uint64 // counts up
+	lasting  *lasting
 
 	mu      sync.Mutex
 	before  map[classKey]*class // those of the generation before that are not taken over yet
@@ -54,10 +56,11 @@ type generation struct {
 
 func newGeneration(s *snapshot.Snapshot, before *generation, w *workers) *generation {
 	g := &generation{
-		snapshot: s, workers: w, classes: map[classKey]*class{},
+		snapshot: s, workers: w, lasting: newLasting(), classes: map[classKey]*class{},
 		deltas: map[*snapshot.Snapshot]*snapshot.Delta{}, differences: map[differenceKey]*difference{},
 	}
 	if before != nil {
+		g.number, g.lasting = before.number+1, before.lasting
 		before.mu.Lock()
 		g.before = maps.Clone(before.classes) // streams that are late may still add to those
 		before.mu.Unlock()
@@ -100,6 +103,8 @@ func (g *generation) find(k classKey, last *class) *class {
 	if same := g.before[k]; same != nil {
 		last = same
 		delete(g.before, k) // what it has and nobody else needs is free when this one is derived
+	} else if older := g.lasting.get(k, g.number); older != nil {
+		last = older
 	}
 	c := &class{generator: k.generator, value: k.class, snapshot: g.snapshot, push: g.push, workers: g.workers, generation: g, last: last}
 	c.named = resource.NewSet(nil)
@@ -108,6 +113,7 @@ func (g *generation) find(k classKey, last *class) *class {
 		clear(g.classes)
 	}
 	g.classes[k] = c
+	g.lasting.put(k, g.number, c)
 	return c
 }
 

@@ -1,6 +1,8 @@
 package xds
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/meshd/meshd/internal/model"
@@ -8,22 +10,28 @@ import (
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
-// TestDeriveOfUnderived: a class may be wanted for a new snapshot before the one of the snapshot before is made by whom
-// wants that. It has what both are made of all the same, be it the last good version of what fails now.
-func TestDeriveOfUnderived(t *testing.T) {
+// deriving gives a generator of clusters, and snapshots in which there is one, "a", of a text.
+func deriving(t *testing.T) (gen *generator, compile func(text string) *snapshot.Snapshot) {
 	w := &world{data: map[*snapshot.Mesh]map[string]map[string]string{}}
 	store := resource.NewStore(valid)
 	ignore := func(resource.Failure) {}
-	gen := &generator{
+	gen = &generator{
 		Generator: fakeGenerator{w, model.FlavorEnvoy, resource.ClusterType}, store: store, report: ignore,
 		pool: store.NewPool(model.FlavorEnvoy, resource.ClusterType, ignore), typ: resource.TypeOf(resource.ClusterType),
 	}
 	src := newSource(t)
-	compile := func(text string) *snapshot.Snapshot {
+	compile = func(text string) *snapshot.Snapshot {
 		s := src.remesh()
 		w.data[s.Mesh()] = map[string]map[string]string{resource.ClusterType: {"a": text}}
 		return s
 	}
+	return gen, compile
+}
+
+// TestDeriveOfUnderived: a class may be wanted for a new snapshot before the one of the snapshot before is made by whom
+// wants that. It has what both are made of all the same, be it the last good version of what fails now.
+func TestDeriveOfUnderived(t *testing.T) {
+	gen, compile := deriving(t)
 	p := &model.Proxy{}
 	first := newGeneration(compile("1"), nil, newWorkers(2))
 	good, err := first.class(gen, p, nil)
@@ -36,5 +44,39 @@ func TestDeriveOfUnderived(t *testing.T) {
 	c, err := third.class(gen, p, nil)
 	if err != nil || c.All().Get("a") != good.All().Get("a") {
 		t.Errorf("the last good version is lost: %v (%v)", c.All().List(), err)
+	}
+}
+
+// TestLastGoodOfAMissedGeneration: what cannot be made stays as it was in the newest class that a stream still has, though
+// nobody asked in the generation before, and though it is a new stream, which had none, that asks first now.
+func TestLastGoodOfAMissedGeneration(t *testing.T) {
+	p := &model.Proxy{}
+	for _, late := range []bool{false, true} {
+		t.Run(fmt.Sprintf("late=%t", late), func(t *testing.T) {
+			gen, compile := deriving(t)
+			first := newGeneration(compile("1"), nil, newWorkers(2))
+			var second *generation
+			if late { // the stream that has it looked when there was a newer one already
+				second = newGeneration(compile("2"), first, first.workers)
+			}
+			had, err := first.class(gen, p, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good := had.All().Get("a")
+			if !late {
+				second = newGeneration(compile("2"), first, first.workers)
+			}
+			third := newGeneration(compile("!broken"), second, first.workers)
+			c, err := third.class(gen, p, nil)
+			if err != nil || c.All() == nil || c.All().Get("a") != good {
+				t.Errorf("the last good version is lost (%v)", err)
+			}
+			again, err := third.class(gen, p, had)
+			if err != nil || again != c {
+				t.Errorf("the stream that had it has another class (%v)", err)
+			}
+			runtime.KeepAlive(had)
+		})
 	}
 }
