@@ -137,9 +137,12 @@ func Service(svc *corev1.Service, namespace *corev1.Namespace, domain string) *m
 		out.Resolution = model.ResolutionPassthrough
 	default:
 		for _, a := range addresses {
-			// A manifest may say anything. Envoy refuses a listener whose address is not one.
-			if _, err := netip.ParseAddr(a); err == nil {
-				out.Addresses = append(out.Addresses, model.CanonicalAddress(a))
+			// A manifest may say anything. Envoy refuses a listener whose address is not one, and routes of one domain twice.
+			if _, err := netip.ParseAddr(a); err != nil {
+				continue
+			}
+			if address := model.CanonicalAddress(a); !slices.Contains(out.Addresses, address) {
+				out.Addresses = append(out.Addresses, address)
 			}
 		}
 	}
