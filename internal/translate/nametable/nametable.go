@@ -31,6 +31,8 @@ func New(flavor model.Flavor) translate.Generator { return translate.Typed(newGe
 type class struct {
 	scope snapshot.Scope
 	reach reach
+	// gateway says that it is one. istiod gives gateways an empty table: they have no workload whose questions they answer.
+	gateway bool
 }
 
 // reach is where a workload is.
@@ -51,12 +53,15 @@ func (g generator) Flavor() model.Flavor { return g.flavor }
 func (generator) Wildcard() bool         { return true }
 
 func (generator) Class(s *snapshot.Snapshot, p *model.Proxy) class {
-	return class{s.Scope(p.Namespace), reach{envoy.FamiliesOf(p.IPs, s.Mesh().DualStack), p.Metadata.ClusterID, p.Metadata.Network}}
+	if p.Type == model.Router {
+		return class{gateway: true}
+	}
+	return class{scope: s.Scope(p.Namespace), reach: reach{envoy.FamiliesOf(p.IPs, s.Mesh().DualStack), p.Metadata.ClusterID, p.Metadata.Network}}
 }
 
 // key is everything that a table is made of.
 type key struct {
-	names *snapshot.Names
+	names *snapshot.Names // nil for none
 	reach reach
 }
 
@@ -65,7 +70,10 @@ func (g generator) List(c class) translate.Listing {
 }
 
 func (g generator) table(s *snapshot.Snapshot, c class) translate.Recipe {
-	names := s.View(c.scope).Names()
+	var names *snapshot.Names
+	if !c.gateway {
+		names = s.View(c.scope).Names()
+	}
 	return translate.Recipe{
 		Name:  Name,
 		Key:   key{names, c.reach},
@@ -91,6 +99,9 @@ type entry struct {
 // behind them, as in Kubernetes' own DNS. A name that stands for another one is not listed: it is resolved elsewhere.
 func entries(names *snapshot.Names, r reach) map[string]entry {
 	out := map[string]entry{}
+	if names == nil {
+		return out
+	}
 	for _, service := range names.Services {
 		if ips := r.families.Reachable(service.Addresses); len(ips) > 0 && service.Resolution == model.ResolutionEDS {
 			out[service.Hostname] = entry{ips, service.Name, service.Namespace}
