@@ -58,17 +58,24 @@ func findPython() (command []string, missing string) {
 // eachProgram runs a test with each implementation, at the same time as others.
 func eachProgram(t *testing.T, test func(t *testing.T, p program)) {
 	t.Parallel()
-	required := strings.Split(os.Getenv(requireClients), ",")
 	for _, p := range programs() {
 		t.Run(p.name, func(t *testing.T) {
-			if _, missing := p.find(); missing != "" {
-				if slices.Contains(required, "1") || slices.Contains(required, p.name) {
-					t.Fatalf("%s (%s=%s)", missing, requireClients, os.Getenv(requireClients))
-				}
-				t.Skip(missing)
-			}
+			p.need(t)
 			t.Parallel()
 			test(t, p)
 		})
 	}
+}
+
+// need skips a test if the program is missing, or fails it if that must not be.
+func (p program) need(t *testing.T) {
+	t.Helper()
+	_, missing := p.find()
+	if missing == "" {
+		return
+	}
+	if required := strings.Split(os.Getenv(requireClients), ","); slices.Contains(required, "1") || slices.Contains(required, p.name) {
+		t.Fatalf("%s (%s=%s)", missing, requireClients, os.Getenv(requireClients))
+	}
+	t.Skip(missing)
 }

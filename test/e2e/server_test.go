@@ -57,20 +57,7 @@ func TestServer(t *testing.T) {
 		write(t, dir, "echo.yaml", service("echo", 7070))
 		meshd := process.Start(t, "--dir="+dir)
 		meshd.WaitReady()
-		bootstrap, err := json.Marshal(map[string]any{
-			"xds_servers": []any{map[string]any{
-				"server_uri": meshd.Address("--grpc-addr"), "channel_creds": []any{map[string]any{"type": "insecure"}},
-				"server_features": []any{"xds_v3"},
-			}},
-			"node": map[string]any{
-				"id": "sidecar~127.0.0.1~member-0.default~default.svc.cluster.local", "locality": map[string]any{},
-				"metadata": map[string]any{"GENERATOR": "grpc", "NAMESPACE": "default", "LABELS": map[string]any{"app": "member"}},
-			},
-			"server_listener_resource_name_template": "xds.istio.io/grpc/lds/inbound/%s",
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		bootstrap := serverBootstrap(t, meshd.Address("--grpc-addr"))
 		modes := make(chan connectivity.ServingMode, 16)
 		server, err := xds.NewGRPCServer(grpc.Creds(insecure.NewCredentials()), xds.BootstrapContentsForTesting(bootstrap),
 			xds.ServingModeCallback(func(_ net.Addr, args xds.ServingModeChangeArgs) { modes <- args.Mode }))
@@ -100,6 +87,26 @@ func TestServer(t *testing.T) {
 		c.poll("an error, as the service is gone", direct, func(a answer) bool { return a.Error != "" })
 		wantNoRefusals(t, meshd)
 	})
+}
+
+// serverBootstrap is that of the server, for the xDS server at the address.
+func serverBootstrap(t *testing.T, xdsAddress string) []byte {
+	t.Helper()
+	bootstrap, err := json.Marshal(map[string]any{
+		"xds_servers": []any{map[string]any{
+			"server_uri": xdsAddress, "channel_creds": []any{map[string]any{"type": "insecure"}},
+			"server_features": []any{"xds_v3"},
+		}},
+		"node": map[string]any{
+			"id": "sidecar~127.0.0.1~member-0.default~default.svc.cluster.local", "locality": map[string]any{},
+			"metadata": map[string]any{"GENERATOR": "grpc", "NAMESPACE": "default", "LABELS": map[string]any{"app": "member"}},
+		},
+		"server_listener_resource_name_template": "xds.istio.io/grpc/lds/inbound/%s",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bootstrap
 }
 
 // ask sends one RPC.
