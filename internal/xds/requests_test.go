@@ -2,6 +2,8 @@ package xds
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -73,5 +75,56 @@ func testRequestsFirst(t *testing.T, p protocol) {
 		if n > 0 {
 			t.Errorf("response %d was sent while %d requests waited", i+1, n)
 		}
+	}
+}
+
+// busy is a wire of a client that answers at once, in a mesh whose endpoints change while they are sent.
+type busy struct {
+	counted
+	r    *rig
+	sent []string // types
+}
+
+func (b *busy) send(resp subscription.Response, _ *resource.Set) error {
+	b.sent = append(b.sent, resp.Type.Short)
+	if resp.Type.URL == resource.ListenerType || len(b.sent) == 5 {
+		close(b.requests)
+		return nil
+	}
+	b.r.set(fmt.Sprintf("eds a=%d", len(b.sent))).publish()
+	answer := subscription.Request{TypeURL: resource.EndpointType, Nonce: resp.Nonce}
+	if !b.r.delta {
+		answer.Names = []string{"a"}
+	}
+	b.requests <- request{nil, answer}
+	if len(b.sent) == 1 {
+		b.requests <- request{nil, subscription.Request{TypeURL: resource.ListenerType}}
+	}
+	return nil
+}
+
+// testOvertakenOnce: endpoints that have changed whenever they were sent go before what was asked for once, and not again.
+func testOvertakenOnce(t *testing.T, p protocol) {
+	r := p.rig(t)
+	r.set("eds a=0").set("lds l=0").publish()
+	b := &busy{counted: counted{protocol: subscription.Encoding(p), requests: make(chan request, maxQueued)}, r: r}
+	st, err := r.server.admit(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := subscription.Request{TypeURL: resource.EndpointType, Names: []string{"a"}}
+	if r.delta {
+		in.Names, in.Subscribe = nil, in.Names
+	}
+	b.requests <- request{&corev3.Node{Id: node("web")}, in}
+	var broken error
+	if err := st.loop(b.requests, &broken); err != nil {
+		t.Error(err)
+	}
+	st.disconnected(nil)
+	st.place.Leave()
+	r.server.forget(st)
+	if want := []string{"eds", "eds", "lds"}; !slices.Equal(b.sent, want) {
+		t.Errorf("sent %q, want %q", b.sent, want)
 	}
 }

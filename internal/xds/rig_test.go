@@ -2,6 +2,7 @@ package xds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -123,7 +124,7 @@ func newRigWith(t testing.TB, limits admission.Options, options ...grpc.ServerOp
 		}
 	})
 	work.Go(func() {
-		if err := r.grpc.Serve(admission.NewPort(listener)); err != nil {
+		if err := r.grpc.Serve(admission.NewPort(listener)); err != nil && !errors.Is(err, grpc.ErrServerStopped) { // before it began
 			t.Errorf("Serve: %v", err)
 		}
 	})

@@ -266,6 +266,7 @@ func testSharedAcrossStreams(t *testing.T, p protocol) {
 func TestCaseB19(t *testing.T) {
 	t.Run("under a storm of changes", func(t *testing.T) { protocols(t, testCaseB19) })
 	t.Run("requests go first", func(t *testing.T) { protocols(t, testRequestsFirst) })
+	t.Run("what is asked for is overtaken once", func(t *testing.T) { protocols(t, testOvertakenOnce) })
 }
 
 func testCaseB19(t *testing.T, p protocol) {

@@ -116,6 +116,7 @@ func (o Outcome) String() string {
 //   - endpoints of a cluster that was sent again follow it without being asked for;
 //   - types go out in the order clusters, endpoints, listeners, routes, others, and listeners and routes are not pushed past
 //     clusters that wait for an acknowledgement;
+//   - what was asked for is overtaken once at the most by endpoints, or by other names, that changed meanwhile;
 //   - of a wildcard, clusters that are gone stay until listeners and routes without them are acknowledged.
 //
 // docs/xds.md has them as a table, with what is different in delta.
@@ -166,6 +167,15 @@ func (m *Machine) Request(r Request) Outcome {
 // request comes or a source changes. source is asked for each subscribed type, with the source it gave when the type
 // was last looked at, or nil; it gives nil if there is nothing to say of the type now.
 func (m *Machine) Next(source func(typeURL string, last Source) Source) (Response, bool) {
+	for _, s := range m.subs {
+		if s.overtaken && s.owed && !s.flying {
+			if src := source(s.typ.URL, s.seen); src != nil {
+				if r, ok := m.send(s, src, source); ok {
+					return r, true
+				}
+			}
+		}
+	}
 	held := false // something of a lower rank is not with the client yet
 	for _, s := range m.subs {
 		src := source(s.typ.URL, s.seen)
@@ -181,24 +191,36 @@ func (m *Machine) Next(source func(typeURL string, last Source) Source) (Respons
 			s.pending = s.changed(src)
 			continue
 		}
-		out, ok := s.next(src, func() bool { return m.settled(source) })
-		if !ok {
-			continue
+		if r, ok := m.send(s, src, source); ok {
+			return r, true
 		}
-		out.response.Nonce = m.nonce()
-		s.nonce, s.sent = out.response.Nonce, out.response.Version
-		s.flying = !s.typ.Agent || len(out.response.Resources) > 0
-		for _, child := range m.subs {
-			if child.typ.NamedBy(s.typ.URL) {
-				child.parentSent(out)
-			}
-		}
-		if s.delta != nil && s.typ.Twin != "" && m.find(s.typ.Twin) == nil {
-			s.delta.told.note(out)
-		}
-		return out.response, true
 	}
 	return Response{}, false
+}
+
+// send makes the response of a type that is due, if one is, and books it as sent.
+func (m *Machine) send(s *sub, src Source, source func(typeURL string, last Source) Source) (Response, bool) {
+	asked := s.owed
+	out, ok := s.next(src, func() bool { return m.settled(source) })
+	if !ok {
+		return Response{}, false
+	}
+	s.overtaken = false
+	out.response.Nonce = m.nonce()
+	s.nonce, s.sent = out.response.Nonce, out.response.Version
+	s.flying = !s.typ.Agent || len(out.response.Resources) > 0
+	for _, other := range m.subs {
+		if other.typ.NamedBy(s.typ.URL) {
+			other.parentSent(out)
+		}
+		if !asked && !s.typ.FullState && other.owed {
+			other.overtaken = true
+		}
+	}
+	if s.delta != nil && s.typ.Twin != "" && m.find(s.typ.Twin) == nil {
+		s.delta.told.note(out)
+	}
+	return out.response, true
 }
 
 // settled reports whether everything that refers to other resources is with the client in its newest version. A client

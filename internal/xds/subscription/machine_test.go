@@ -1,10 +1,6 @@
 package subscription
 
-import (
-	"testing"
-
-	"github.com/meshd/meshd/internal/xds/resource"
-)
+import "testing"
 
 func TestMachine(t *testing.T) {
 	for _, tc := range []struct{ name, script string }{
@@ -410,77 +406,5 @@ func TestMachine(t *testing.T) {
 			< other x=2`},
 	} {
 		t.Run(tc.name, func(t *testing.T) { newConversation(t).run(tc.script) })
-	}
-}
-
-// The version says what the client has, whatever way it came there, so that replicas agree.
-func TestVersionDoesNotDependOnTheWay(t *testing.T) {
-	one := newConversation(t)
-	one.run(`
-		= eds a=1 b=1
-		> eds a
-		< eds a=1
-		> eds a b
-		< eds b=1`)
-	two := newConversation(t)
-	two.run(`
-		= eds a=1 b=1
-		> eds b a
-		< eds a=1 b=1`)
-	three := newConversation(t)
-	three.run(`
-		= eds a=1 b=2
-		> eds b a
-		< eds a=1 b=2`)
-	v1, v2, v3 := one.machine.Status()[0].Sent, two.machine.Status()[0].Sent, three.machine.Status()[0].Sent
-	if v1 != v2 || v1 == v3 {
-		t.Errorf("versions %s and %s for equal contents, %s for another", v1, v2, v3)
-	}
-}
-
-func TestStatus(t *testing.T) {
-	c := newConversation(t)
-	c.run(`
-		= cds a=1
-		> cds
-		< cds a=1
-		= cds a=2`)
-	s := c.machine.Status()[0]
-	if !s.Unacknowledged || !s.Pending || s.Acked != "" || s.Sent == "" || !s.Wildcard {
-		t.Errorf("%+v: want one response unacknowledged and one pending", s)
-	}
-	c.run(`
-		> cds !bad
-		< cds a=2`)
-	s = c.machine.Status()[0]
-	if s.Refused != "bad" || s.RefusedVersion == "" || s.RefusedVersion == s.Sent || s.Acked != "" {
-		t.Errorf("%+v: want the refusal and the version it was about", s)
-	}
-	// Case B4, third run: what is no answer does not hide the refusal.
-	c.run(`> cds @none`)
-	if s = c.machine.Status()[0]; s.Refused != "bad" {
-		t.Errorf("%+v: the refusal is gone", s)
-	}
-	c.run(`> cds`)
-	s = c.machine.Status()[0]
-	if s.Refused != "" || s.Acked != s.Sent || s.Unacknowledged || s.Pending {
-		t.Errorf("%+v: want everything acknowledged", s)
-	}
-}
-
-// A request that changes nothing, and a source that is the same, cost no look-ups.
-func TestNothingToDoIsCheap(t *testing.T) {
-	c := newConversation(t)
-	c.run(`
-		= eds a=1 b=1
-		> eds a b
-		< eds a=1 b=1
-		> eds a b`)
-	looked := c.sources[resource.EndpointType].looked
-	for range 100 {
-		c.run(`> eds a b`)
-	}
-	if got := c.sources[resource.EndpointType].looked; got != looked {
-		t.Errorf("%d look-ups for nothing", got-looked)
 	}
 }

@@ -20,16 +20,17 @@ type sub struct {
 	nonce, sent, acked      string
 	refusal, refusedVersion string
 
-	flying  bool // a response is not acknowledged yet
-	owed    bool // a response is owed, even one without resources
-	full    bool // and with everything
-	armed   bool // a parent was sent since the last request that was answered
-	renewed bool // and it is not known which names that is about: all
-	cured   bool // the unacknowledged response replaces something that was refused
-	pending bool // something newer waits: for Status
-	behind  bool // what was seen last is not all sent: what is gone goes later
-	unsure  bool // it is not enough to look at what changed since what was seen last: of a name, that was not looked at
-	seen    Source
+	flying    bool // a response is not acknowledged yet
+	owed      bool // a response is owed, even one without resources
+	full      bool // and with everything
+	armed     bool // a parent was sent since the last request that was answered
+	renewed   bool // and it is not known which names that is about: all
+	cured     bool // the unacknowledged response replaces something that was refused
+	overtaken bool // what is owed waits already since something went that nobody asked for
+	pending   bool // something newer waits: for Status
+	behind    bool // what was seen last is not all sent: what is gone goes later
+	unsure    bool // it is not enough to look at what changed since what was seen last: of a name, that was not looked at
+	seen      Source
 
 	delta *delta // nil in the state of the world
 }
