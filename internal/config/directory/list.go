@@ -34,6 +34,7 @@ type listing struct {
 	rootErr    error  // the whole directory cannot be read; the rest is empty then
 	files      []found
 	unreadable []unreadable
+	links      bool // there are symlinks below the directory
 }
 
 // list finds all manifests under dir and puts everything that the answer depends on into set. Hidden names are left
@@ -94,6 +95,7 @@ func (l *lister) dir(path, real string, info os.FileInfo) error {
 
 func (l *lister) entry(e fs.DirEntry, path, real string) {
 	link := e.Type()&fs.ModeSymlink != 0
+	l.out.links = l.out.links || link
 	info, err := e.Info()
 	if errors.Is(err, fs.ErrNotExist) {
 		return // deleted since the directory was read, which is being watched

@@ -29,7 +29,7 @@ var errEmptied = errors.New("it was replaced by an empty directory: put manifest
 // scan looks at the whole tree, reads what changed, and brings the stores up to date. It fails if the context ends,
 // and if the directory cannot be read and never was.
 func (s *Source) scan(ctx context.Context) error {
-	s.again = 0
+	s.again, s.tree, s.looked = 0, listing{}, time.Now()
 	var tree listing
 	for look := range maxLooks {
 		err := s.follower.Look(ctx, func(set *filewatch.Set) { tree = list(ctx, s.dir, set) })
@@ -57,6 +57,11 @@ func (s *Source) scan(ctx context.Context) error {
 		}
 	}
 	s.away, s.root = nil, tree.root
+	return s.adopt(ctx, tree)
+}
+
+// adopt makes a tree that was read the present one.
+func (s *Source) adopt(ctx context.Context, tree listing) error {
 	hidden := s.forget(&tree)
 	puts, deletes, err := s.claims.apply(ctx, s.opts.Stores)
 	if err != nil {
@@ -65,7 +70,7 @@ func (s *Source) scan(ctx context.Context) error {
 	if s.loaded && puts+deletes > 0 {
 		s.opts.Log.Info("directory changed", zap.String("dir", s.dir), zap.Int("put", puts), zap.Int("deleted", deletes))
 	}
-	s.loaded = true
+	s.loaded, s.tree = true, tree
 	s.publish(hidden)
 	return nil
 }

@@ -63,6 +63,8 @@ type Source struct {
 	busy   sync.Mutex
 	loaded bool
 	root   os.FileInfo
+	tree   listing   // as it was last seen
+	looked time.Time // when all of it was
 	files  map[string]*file
 	claims *claims
 	// known are the present problems by identity; away is why the whole directory cannot be read, if so.
@@ -154,7 +156,14 @@ func (s *Source) Run(ctx context.Context) error {
 		if s.follower.Wait(ctx, quiet, atMost) != nil {
 			return nil
 		}
-		if err := s.scan(ctx); err != nil {
+		err, enough := error(nil), false
+		if paths, known := s.follower.Only(); known && time.Since(s.looked) < s.opts.Rescan {
+			enough, err = s.glance(ctx, paths)
+		}
+		if !enough && err == nil {
+			err = s.scan(ctx)
+		}
+		if err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -67,6 +69,7 @@ type Follower struct {
 	fallback error
 	closed   bool
 	moved    map[string]bool
+	only     map[string]bool // what happened during the last Wait was about these, or is not known; nil
 	stale    bool // a directory of the set was replaced, perhaps by one that cannot be told from it
 }
 
@@ -135,7 +138,7 @@ func (f *Follower) watch(set *Set) (changed bool, err error) {
 func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error {
 	f.mu.Lock()
 	watcher, set := f.watcher, f.set
-	f.moved = map[string]bool{}
+	f.moved, f.only = map[string]bool{}, map[string]bool{}
 	f.mu.Unlock()
 	whole := f.timing.Whole // while nothing else happened than that files appeared
 	if quiet > f.timing.Quiet {
@@ -171,6 +174,7 @@ func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error 
 			return ctx.Err()
 		case <-end.C:
 			if calm == nil {
+				f.unsure()
 				return nil
 			}
 		case <-calm:
@@ -180,7 +184,7 @@ func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error 
 				return f.ended(ctx)
 			}
 			if set.about(event.Name) {
-				f.note(event)
+				f.note(event, set)
 				hidden := strings.HasPrefix(filepath.Base(event.Name), ".")
 				happened(event.Op == fsnotify.Create && !hidden, hidden)
 			}
@@ -188,18 +192,35 @@ func (f *Follower) Wait(ctx context.Context, quiet, atMost time.Duration) error 
 			if !ok {
 				return f.ended(ctx)
 			}
+			f.unsure()
 			happened(false, false) // most likely an overflow: what was lost is found by looking
 		}
 	}
 }
 
-func (f *Follower) note(event fsnotify.Event) {
+func (f *Follower) note(event fsnotify.Event, set *Set) {
+	switch {
+	case !set.whole(event.Name):
+		f.unsure()
+	case f.only != nil:
+		f.only[event.Name] = true
+	}
 	if event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) || event.Has(fsnotify.Create) {
 		f.mu.Lock()
 		f.moved[event.Name] = true
 		f.stale = f.stale || f.set != nil && f.set.dirs[event.Name] != nil
 		f.mu.Unlock()
 	}
+}
+
+// unsure books that something may have happened that is not known. It is for the goroutine that waits.
+func (f *Follower) unsure() { f.only = nil }
+
+// Only gives the real paths of all that happened during the last Wait; false if there may be more. They are names in
+// directories that are watched whole, and nothing says what is there: a file, something else, or nothing any more. As
+// long as no directory or link is among them, no look is needed for all of the rest. It is for the goroutine that waits.
+func (f *Follower) Only() ([]string, bool) {
+	return slices.Sorted(maps.Keys(f.only)), f.only != nil
 }
 
 // Moved reports whether the last Wait saw something come or go under that real path. Comparing identities does not

@@ -140,3 +140,10 @@ func (s *Set) about(path string) bool {
 	d := s.dirs[filepath.Dir(path)]
 	return d != nil && (d.all || d.names[filepath.Base(path)])
 }
+
+// whole reports whether an event with that path is about a name in a directory that all names are watched of, and about
+// nothing else.
+func (s *Set) whole(path string) bool {
+	d := s.dirs[filepath.Dir(path)]
+	return s.dirs[path] == nil && d != nil && d.all && !d.names[filepath.Base(path)]
+}
