@@ -70,7 +70,7 @@ type Follower struct {
 	closed   bool
 	moved    map[string]bool
 	only     map[string]bool // what happened during the last Wait was about these, or is not known; nil
-	stale    bool // a directory of the set was replaced, perhaps by one that cannot be told from it
+	stale    bool            // a directory of the set was replaced, perhaps by one that cannot be told from it
 }
 
 // New makes a follower that watches nothing yet.
