@@ -38,9 +38,7 @@ type serviceIn[S any] struct {
 type PlaintextServer struct{ *grpc.Server }
 
 func newPlaintextServer(o Options, in serviceIn[PlaintextServer]) PlaintextServer {
-	server := grpc.NewServer(append(o.Connections.ServerOptions(o.Admission.MaxAge), grpc.ForceServerCodecV2(xds.Codec()),
-		// Most connections have nothing to write most of the time.
-		grpc.SharedWriteBuffer(true))...)
+	server := grpc.NewServer(append(o.Connections.ServerOptions(o.Admission.MaxAge), grpc.ForceServerCodecV2(xds.Codec()))...)
 	for _, s := range in.Services {
 		s.Register(server)
 	}
