@@ -23,7 +23,9 @@ import (
 const (
 	// rescan is the time between looks that nothing asked for: events can be lost, and some file systems send none.
 	rescan = 30 * time.Second
-	// whole is the quiet time after files have come that are whole: objects need not come at the same moment.
+	// still is the quiet time: each file stands alone, and one that is found empty or in the writing is waited for.
+	still = 10 * time.Millisecond
+	// whole is that after files were moved into place.
 	whole = 2 * time.Millisecond
 	// returning is the quiet time while the directory is gone: one that comes back is filled file by file.
 	returning = 250 * time.Millisecond
@@ -100,7 +102,7 @@ func New(dir string, opts Options) (*Source, error) {
 		opts.Rescan = rescan
 	}
 	if opts.Timing.Quiet <= 0 && opts.Timing.Whole <= 0 {
-		opts.Timing.Whole = whole
+		opts.Timing.Quiet, opts.Timing.Whole = still, whole
 	}
 	m, err := newMetrics(opts.Registerer)
 	if err != nil {
