@@ -52,7 +52,7 @@ func discovery() []revert {
 			"	name = strings.ToLower(name)\n",
 			""},
 		{"D16", "an address has as many services as it has spellings", "./internal/translate", "internal/registry/service.go",
-			"model.CanonicalAddress(a))",
-			"a)"},
+			"address := model.CanonicalAddress(a);",
+			"address := a;"},
 	}
 }
