@@ -80,3 +80,26 @@ func TestLastGoodOfAMissedGeneration(t *testing.T) {
 		})
 	}
 }
+
+// TestLastGoodOfAForgottenClass: a generation that had too many classes forgot them, and a new stream asks for one again.
+// What cannot be made is in it as in the one that was forgotten.
+func TestLastGoodOfAForgottenClass(t *testing.T) {
+	p := &model.Proxy{}
+	gen, compile := deriving(t)
+	first := newGeneration(compile("1"), nil, newWorkers(2))
+	good, err := first.class(gen, p, nil)
+	if err != nil || good.All().Get("a") == nil {
+		t.Fatalf("no cluster to begin with: %v", err)
+	}
+	second := newGeneration(compile("!broken"), first, first.workers)
+	had, err := second.class(gen, p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(second.classes)
+	again, err := second.class(gen, p, nil)
+	if err != nil || again == had || again.All() == nil || again.All().Get("a") != good.All().Get("a") {
+		t.Errorf("the last good version is lost (%v)", err)
+	}
+	runtime.KeepAlive(had)
+}

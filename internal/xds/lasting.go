@@ -25,11 +25,12 @@ func newLasting() *lasting {
 	return &lasting{classes: map[classKey]lastingClass{}, sweepAt: minLasting}
 }
 
-// get gives a class that is older than a generation, or nil.
+// get gives a class that is not newer than a generation, or nil. One of its own is what the generation forgot because it
+// had too many.
 func (l *lasting) get(k classKey, number uint64) *class {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known := l.classes[k]; known.number < number {
+	if known := l.classes[k]; known.number <= number {
 		return known.class.Value()
 	}
 	return nil

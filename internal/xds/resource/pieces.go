@@ -44,9 +44,9 @@ func (p *Pool) assemble(name string, pieces *translate.Pieces) (*Resource, error
 	}
 	size := 0
 	sums := make([]byte, 0, len(parts)*len(digest{}))
-	for _, part := range parts {
+	for i, part := range parts {
 		if part == nil {
-			return nil, common.err
+			return nil, common.failed[i]
 		}
 		size += part.size
 		sums = append(sums, part.sum[:]...)
@@ -75,7 +75,8 @@ type commons struct {
 type common struct {
 	once sync.Once
 	made []*Resource
-	err  error // of one of those that could not be made
+	// failed says of those that could not be made why, by their index.
+	failed map[int]error
 }
 
 // common gives what a list of pieces came to.
@@ -88,16 +89,16 @@ func (p *Pool) common(list *translate.PieceList) *common {
 		if t.known == nil {
 			t.known = map[weak.Pointer[translate.PieceList]]*common{}
 		}
-		c = &common{made: make([]*Resource, len(list.Pieces))}
+		c = &common{made: make([]*Resource, len(list.Pieces)), failed: map[int]error{}}
 		t.known[of] = c
 		runtime.AddCleanup(list, t.forget, of)
 	}
 	t.mu.Unlock()
 	c.once.Do(func() {
 		for i, piece := range list.Pieces {
-			made, err := p.piece(piece)
-			if c.made[i] = made; err != nil {
-				c.err = err
+			var err error
+			if c.made[i], err = p.piece(piece); err != nil {
+				c.failed[i] = err
 			}
 		}
 	})

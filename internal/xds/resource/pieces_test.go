@@ -1,7 +1,6 @@
 package resource
 
 import (
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -20,8 +19,8 @@ import (
 func hostPiece(name string, built *int) translate.Piece {
 	return translate.Piece{Key: name, Build: func() (proto.Message, error) {
 		*built++
-		if name == "bad" {
-			return nil, errors.New("no such host")
+		if strings.HasPrefix(name, "bad") {
+			return nil, fmt.Errorf("no such host: %q", name)
 		}
 		return &routev3.RouteConfiguration{VirtualHosts: []*routev3.VirtualHost{{Name: name}}}, nil
 	}}
@@ -131,7 +130,11 @@ func TestBadPiece(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(failed) != 3 {
+	worse := &translate.PieceList{Pieces: []translate.Piece{hostPiece("bad", &built), hostPiece("bad too", &built)}}
+	if _, err := p.Get(inPieces("six", worse, map[int]translate.Piece{1: hostPiece("b", &built)})); err == nil || !strings.Contains(err.Error(), `"bad"`) {
+		t.Errorf("the error is not that of the piece that it has: %v", err)
+	}
+	if len(failed) != 4 {
 		t.Errorf("reported: %q", failed)
 	}
 }
