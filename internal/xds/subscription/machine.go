@@ -168,7 +168,7 @@ func (m *Machine) Request(r Request) Outcome {
 // was last looked at, or nil; it gives nil if there is nothing to say of the type now.
 func (m *Machine) Next(source func(typeURL string, last Source) Source) (Response, bool) {
 	for _, s := range m.subs {
-		if s.overtaken && s.owed && !s.flying {
+		if s.overtaken && s.owed && !s.flying && !m.refersToNew(s, source) {
 			if src := source(s.typ.URL, s.seen); src != nil {
 				if r, ok := m.send(s, src, source); ok {
 					return r, true
@@ -196,6 +196,22 @@ func (m *Machine) Next(source func(typeURL string, last Source) Source) (Respons
 		}
 	}
 	return Response{}, false
+}
+
+// refersToNew reports whether there is something new or changed that a type may refer to, and that can be sent now.
+func (m *Machine) refersToNew(s *sub, source func(typeURL string, last Source) Source) bool {
+	if !s.typ.Refers {
+		return false
+	}
+	for _, other := range m.subs {
+		if !other.typ.FullState || other.flying || other.typ.Rank >= s.typ.Rank {
+			continue
+		}
+		if src := source(other.typ.URL, other.seen); src != nil && other.lacks(src) {
+			return true
+		}
+	}
+	return false
 }
 
 // send makes the response of a type that is due, if one is, and books it as sent.

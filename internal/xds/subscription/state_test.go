@@ -105,3 +105,41 @@ func TestAskedForIsOvertakenOnce(t *testing.T) {
 		}
 	}
 }
+
+// What was overtaken goes before endpoints, but not before the clusters that it may refer to.
+func TestOvertakenComesAfterItsClusters(t *testing.T) {
+	for _, encoding := range []Encoding{StateOfTheWorld, Delta} {
+		c := converse(t, encoding)
+		c.run("& cds a=1\n& lds l=1\n= eds a=0")
+		request := func(typeURL, nonce string, names ...string) {
+			r := Request{TypeURL: typeURL, Nonce: nonce, Names: names}
+			if encoding == Delta {
+				r.Names = nil
+				if nonce == "" {
+					r.Subscribe = names
+				}
+			}
+			c.machine.Request(r)
+		}
+		next := func(want string) string {
+			t.Helper()
+			r, ok := c.machine.Next(c.source)
+			if !ok || r.Type.URL != want {
+				t.Fatalf("%s: got %s (%t), want %s", encoding, r.Type.Short, ok, want)
+			}
+			return r.Nonce
+		}
+		request(resource.ClusterType, "")
+		request(resource.ClusterType, next(resource.ClusterType))
+		request(resource.EndpointType, "", "a")
+		request(resource.EndpointType, next(resource.EndpointType), "a")
+		c.run("& eds a=1")
+		request(resource.ListenerType, "")
+		request(resource.EndpointType, next(resource.EndpointType), "a") // the listeners are overtaken
+		c.run("& cds a=1 b=1\n& lds l=2\n& eds a=2")
+		clusters := next(resource.ClusterType)
+		next(resource.ListenerType)
+		request(resource.ClusterType, clusters)
+		next(resource.EndpointType)
+	}
+}
