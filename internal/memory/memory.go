@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// every is the time between two looks.
+	// every is the time between two looks, at least.
 	every = 250 * time.Millisecond
 	// quiet is how many bytes may be allocated between two looks while nothing happens: keep-alive, probes and scrapes.
 	quiet = 1 << 20
@@ -26,15 +26,16 @@ const (
 // Return looks after the memory of the process until the context ends. returned, if not nil, is called each time that
 // memory was returned.
 func Return(ctx context.Context, returned func()) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
+	timer := time.NewTimer(every) // a ticker catches up after a look that was late, and the next then sees a moment only
+	defer timer.Stop()
 	begun, last := uint64(0), allocated()
 	for {
 		select {
-		case <-ticker.C:
+		case <-timer.C:
 		case <-ctx.Done():
 			return
 		}
+		timer.Reset(every)
 		now := allocated()
 		calm := now-last < quiet
 		last = now
