@@ -53,6 +53,9 @@ func (in *incoming) read(b []byte) error {
 	if err := proto.Unmarshal(rest, in.request); err != nil {
 		return err
 	}
+	if len(in.request.GetResourceNames()) > 0 {
+		return errors.New("a resource name has a tag that is longer than it need be")
+	}
 	url, sum := in.request.GetTypeUrl(), runs.hash(in.seed)
 	last, known := in.last[url]
 	if in.same = known && last == sum && runs.count >= manyNames; in.same {

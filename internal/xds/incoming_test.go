@@ -76,7 +76,7 @@ func TestIncoming(t *testing.T) {
 			t.Errorf("%s (-sent +read):\n%s", step.what, diff)
 		}
 	}
-	for _, bad := range [][]byte{{0xff}, {0x1a, 5, 'a'}, {0x1a, 1, 0xff}, {0x0a, 1, 0xff}} {
+	for _, bad := range [][]byte{{0xff}, {0x1a, 5, 'a'}, {0x1a, 1, 0xff}, {0x0a, 1, 0xff}, {0x9a, 0x00, 1, 'a'}} {
 		if err := in.read(bad); err == nil {
 			t.Errorf("%x is read", bad)
 		}
