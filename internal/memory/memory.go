@@ -15,7 +15,7 @@ import (
 
 const (
 	// every is the time between two looks, at least.
-	every = 250 * time.Millisecond
+	every = time.Second
 	// quiet is how many bytes may be allocated between two looks while nothing happens: keep-alive, probes and scrapes.
 	quiet = 1 << 20
 	// burst is how many bytes must have been allocated since memory was returned for that to be worth it again. To collect

@@ -35,7 +35,7 @@ func TestReturn(t *testing.T) {
 	const size = 128 << 20
 	for range 2 {
 		var held [][]byte
-		for end := time.Now().Add(time.Second); time.Now().Before(end) || len(held) < size>>20; {
+		for end := time.Now().Add(5 * time.Second / 2); time.Now().Before(end) || len(held) < size>>20; {
 			if len(held) == size>>20 {
 				held = held[1:]
 			}
@@ -63,7 +63,7 @@ func TestReturn(t *testing.T) {
 	select {
 	case <-returned:
 		t.Error("memory is returned again though nothing has happened")
-	case <-time.After(time.Second): // four more looks
+	case <-time.After(3 * time.Second): // as many looks
 	}
 	cancel()
 	<-ended

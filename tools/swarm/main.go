@@ -27,7 +27,7 @@ Each round starts a meshd of its own on a generated folder of manifests, and the
 
 CPU is what the server's process used until it was idle again. Times are from before the file is written. p50 and p99
 are over all streams of all rounds; everything else is a median over rounds. Memory is read when nothing has happened
-for two seconds.
+for three seconds.
 
 For the size that there are budgets for, %d services and %d streams, it says which are kept, and exits with 1 if one
 is not. On a machine that is busy with something else, times say nothing.

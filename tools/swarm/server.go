@@ -120,10 +120,10 @@ func (s *server) stop() {
 
 func (s *server) cpu() (time.Duration, error) { return usage.CPU(s.cmd.Process.Pid) }
 
-// atRest gives the memory of the server when nothing has happened for two seconds: what it needs to be there.
+// atRest gives the memory of the server when nothing has happened for three seconds: what it needs to be there.
 func (s *server) atRest(ctx context.Context) (usage.Memory, error) {
 	select {
-	case <-time.After(2 * time.Second):
+	case <-time.After(3 * time.Second):
 		return usage.Of(s.cmd.Process.Pid)
 	case <-ctx.Done():
 		return usage.Memory{}, context.Cause(ctx)
