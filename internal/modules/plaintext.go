@@ -34,11 +34,16 @@ type serviceIn[S any] struct {
 	Services []Service[S] `group:"services"`
 }
 
+// writeBuffer is how much is written to a connection at once, in bytes: two of the largest segments that TCP is given
+// whole. Responses are megabytes, and connections share their buffers.
+const writeBuffer = 128 << 10
+
 // PlaintextServer is the gRPC server of the plaintext port. It exists only with all its services registered.
 type PlaintextServer struct{ *grpc.Server }
 
 func newPlaintextServer(o Options, in serviceIn[PlaintextServer]) PlaintextServer {
-	server := grpc.NewServer(append(o.Connections.ServerOptions(o.Admission.MaxAge), grpc.ForceServerCodecV2(xds.Codec()))...)
+	server := grpc.NewServer(append(o.Connections.ServerOptions(o.Admission.MaxAge), grpc.ForceServerCodecV2(xds.Codec()),
+		grpc.WriteBufferSize(writeBuffer))...)
 	for _, s := range in.Services {
 		s.Register(server)
 	}

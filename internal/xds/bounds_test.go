@@ -70,8 +70,8 @@ func TestLastingIsBounded(t *testing.T) {
 	if n := len(l.classes); n > 4*minLasting {
 		t.Errorf("%d classes are remembered", n)
 	}
-	if l.get(classKey{class: "kept"}, 2) != kept || l.get(classKey{class: "kept"}, 1) != nil {
-		t.Error("a class that somebody has is found by newer generations, and by no other")
+	if l.get(classKey{class: "kept"}, 1) != kept || l.get(classKey{class: "kept"}, 0) != nil {
+		t.Error("a class that somebody has is found by its generation and newer ones, and by no other")
 	}
 	runtime.KeepAlive(kept)
 }
