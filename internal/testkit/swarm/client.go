@@ -15,6 +15,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -65,7 +66,7 @@ func New(opts Options) (*Client, error) {
 // The stream lives until Disconnect, or until the server or the context ends it.
 func (c *Client) Connect(ctx context.Context, addr string) error {
 	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window),
+		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window), experimental.WithBufferPool(c.opts.Contents.buffers),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1<<30), grpc.ForceCodecV2(newCodec())))
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", addr, err)

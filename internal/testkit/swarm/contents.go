@@ -11,20 +11,29 @@ import (
 	"github.com/meshd/meshd/internal/xds/resource"
 )
 
-// Content is one resource as it came, known to all clients of a swarm by the same pointer. The bytes are not kept.
+// Content is one resource as it came, known to all clients of a swarm by the same pointer.
 type Content struct {
 	Name string
 	// Size counts its bytes.
 	Size int
 	// Children are the names that it makes a proxy ask for: endpoints if it is a cluster, routes if it is a listener.
 	Children []string
+
+	bytes []byte // themselves, if they are few
 }
+
+// fewBytes is more than most resources have. Of large ones there can be too many to keep.
+const fewBytes = 4 << 10
+
+// is reports whether a resource is surely that content. To compare is faster than to hash.
+func (c *Content) is(value []byte) bool { return c.bytes != nil && bytes.Equal(c.bytes, value) }
 
 // Contents are the resources that a swarm has seen. Each is looked into once, however many clients it goes to: that is
 // what makes a client cheap. It is safe for concurrent use.
 type Contents struct {
 	seed    maphash.Seed
 	scratch sync.Pool // of *[]byte, in which what comes in several buffers is put together
+	buffers *buffers
 
 	mu    sync.RWMutex
 	known map[uint64]*Content
@@ -33,7 +42,8 @@ type Contents struct {
 // NewContents makes an empty set.
 func NewContents() *Contents {
 	return &Contents{
-		seed: maphash.MakeSeed(), scratch: sync.Pool{New: func() any { return new([]byte) }}, known: map[uint64]*Content{},
+		seed: maphash.MakeSeed(), scratch: sync.Pool{New: func() any { return new([]byte) }},
+		buffers: newBuffers(), known: map[uint64]*Content{},
 	}
 }
 
@@ -61,6 +71,9 @@ func (c *Contents) of(typeURL string, value []byte) *Content {
 
 func look(typeURL string, value []byte) *Content {
 	c := &Content{Size: len(value)}
+	if len(value) <= fewBytes {
+		c.bytes = bytes.Clone(value)
+	}
 	for _, name := range inner(value, 1) { // all four types have it there
 		c.Name = string(name)
 	}

@@ -29,6 +29,7 @@ type Type struct {
 
 	version  string         // of the last response
 	children map[string]int // what its resources refer to, and how many of them do
+	order    []*Content     // what came last in the state of the world, in order; for a type of which everything comes
 	moved    []string       // children that have come or gone since wanted was asked
 }
 
@@ -111,8 +112,23 @@ func (s State) apply(r response, size int, names []string, contents *Contents, d
 	t.version = r.version
 	typ := resource.TypeOf(r.typeURL)
 	full := !delta && typ.FullState
+	order, next := t.order, 0 // what most likely comes again, and where in it
+	if full {
+		t.order = make([]*Content, 0, len(r.resources))
+	}
 	for _, res := range r.resources {
-		c := contents.of(r.typeURL, res.value)
+		var c *Content
+		for i := next; full && c == nil && i < min(next+2, len(order)); i++ { // one may be missing
+			if order[i].is(res.value) {
+				c, next = order[i], i+1
+			}
+		}
+		if c == nil {
+			c = contents.of(r.typeURL, res.value)
+		}
+		if full {
+			t.order = append(t.order, c)
+		}
 		if _, wanted := slices.BinarySearch(names, c.Name); !wanted && typ.Parent != "" {
 			continue // it was on its way when the client dropped it
 		}
@@ -127,9 +143,9 @@ func (s State) apply(r response, size int, names []string, contents *Contents, d
 		}
 	}
 	if full && len(t.Resources) > len(r.resources) {
-		here := make(map[string]bool, len(r.resources))
-		for _, res := range r.resources {
-			here[contents.of(r.typeURL, res.value).Name] = true
+		here := make(map[string]bool, len(t.order))
+		for _, c := range t.order {
+			here[c.Name] = true
 		}
 		for name := range t.Resources {
 			if !here[name] {
